@@ -26,6 +26,7 @@ from assignor.stores import (
     StateStores,
     StoreError,
     check_links,
+    check_no_link,
     read_reached,
     write_reached,
 )
@@ -66,14 +67,15 @@ class LockedDirectory:
 
         Raises:
             StateDirectoryLocked: another process uses the directory.
-            StoreError: the directory cannot be created or locked, or it is a dangling symbolic
-                link.
+            StoreError: the directory cannot be created or locked, it is a dangling symbolic link,
+                or its lock is a link.
         """
         self.path = Path(path)
         try:
             check_links(self.path.absolute())
             self.path = self.path.resolve()
             self.path.mkdir(parents=True, exist_ok=True)
+            check_no_link(self.path / _LOCK)
             # A singleton per path and process: it counts its users, so that consumers share it.
             self._lock = FileLock(self.path / _LOCK, is_singleton=True, thread_local=False)
             self._lock.acquire(timeout=0)
@@ -102,12 +104,13 @@ class LockedDirectory:
             None: another user in this process has one of the files.
 
         Raises:
-            StoreError: the directory cannot be made.
+            StoreError: the directory cannot be made, or is a symbolic link.
         """
         place = self.path / str(task)
         with self._files.lock:
             if self._has_other_user(files):
                 return None
+            check_no_link(place)
             try:
                 place.mkdir(exist_ok=True)
             except OSError as error:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from assignor.errors import TaskAssignmentError
 from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, ClientInput
 from encoding import TaskId, shown
-from encoding.primitives import is_integer
+from encoding.primitives import has_half_pair, is_integer
 
 _LAG_BY_WORD = {"running": LAG_RUNNING, "unknown": LAG_UNKNOWN}
 _QUOTED_CHARS = 100
@@ -141,7 +141,7 @@ def read_client(
         ProblemError: it is invalid; the message names the client and the value.
     """
     where = f"client {shown(process_id)}"
-    if any("\ud800" <= letter <= "\udfff" for letter in process_id):
+    if has_half_pair(process_id):
         raise ProblemError(
             f"{where} has half a surrogate pair in its id, which UTF-8 cannot encode;"
             " give a valid text"

@@ -10,11 +10,12 @@ from assignor.stores.files import read_sealed, seal, unseal, write_sealed
 from assignor.stores.fingerprint import Fingerprint, fingerprint_of
 from assignor.stores.offload import OffloadedPlans
 from assignor.stores.persisted import PROCESS_NAME, StateStores
-from assignor.stores.plans import GroupPlan, GroupSnapshot, PlanStore, plan_for, read_snapshot
+from assignor.stores.plans import GroupPlan, PlanStore, plan_for, read_snapshot
 from assignor.stores.process_file import ProcessRecord
 from assignor.stores.reached_file import read_reached, write_reached
-from assignor.stores.reading import LATEST_MS, check_links, text, whole_number
-from assignor.stores.replacing import PARTIAL
+from assignor.stores.reading import LATEST_MS, check_links, check_no_link, text, whole_number
+from assignor.stores.replacing import PARTIAL, replace_file
+from assignor.stores.snapshot_file import GroupSnapshot
 
 __all__ = [
     "LATEST_MS",
@@ -34,11 +35,13 @@ __all__ = [
     "StateStores",
     "StoreError",
     "check_links",
+    "check_no_link",
     "fingerprint_of",
     "plan_for",
     "read_reached",
     "read_sealed",
     "read_snapshot",
+    "replace_file",
     "seal",
     "store_errors",
     "text",

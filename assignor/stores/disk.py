@@ -6,11 +6,21 @@ simulate a power cut after each byte.
 
 import os
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from assignor.stores.errors import StoreError
-from assignor.stores.reading import check_links, read_limited
-from assignor.stores.replacing import replace_file, sync_folder
+from assignor.stores.reading import check_links, check_no_link, read_limited
+from assignor.stores.replacing import NO_LINK, replace_file, sync_folder
+
+# Without O_NONBLOCK, opening a named pipe waits for its other end.
+_APPEND: Final = (
+    os.O_WRONLY
+    | os.O_APPEND
+    | os.O_CREAT
+    | NO_LINK
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+)
 
 
 class Disk(Protocol):
@@ -82,13 +92,15 @@ class FolderDisk:
         """Append to a file durably.
 
         Raises:
-            StoreError: the file cannot be written; a part of the bytes may have been written.
+            StoreError: the file is a symbolic link, or cannot be written; a part of the bytes may
+                have been written.
         """
         path = self.folder / name
         check_links(path)
+        check_no_link(path)
         try:
             is_new = not path.exists()
-            with path.open("ab") as file:
+            with os.fdopen(os.open(path, _APPEND, 0o666), "ab") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())

@@ -152,9 +152,9 @@ class OffloadedPlans:
 
     def _plan(self, state: GroupState) -> tuple[GroupPlan | None, str]:
         try:
-            plan = self._store.read_plan(self._group)
+            plan = self._store.read_plan(self._group, state=state)
         except StoreError as error:
-            return None, str(error)
+            return None, f"{error}; {_AGAIN}"
         if plan is None:
             return None, "there is no plan yet; run the Spark job (spark-assign batch --store)"
         why = why_not(state, plan)

@@ -70,6 +70,21 @@ def check_links(path: Path, cause: OSError | None = None) -> None:
             ) from cause
 
 
+def check_no_link(path: Path) -> None:
+    """Check that a path is no symbolic link: one that was planted would lead a writer elsewhere.
+
+    Directories above it may be links.
+
+    Raises:
+        StoreError: it is a link; the message names its target.
+    """
+    if path.is_symlink():
+        raise StoreError(
+            f"{path} is a symbolic link to {path.readlink()}, and nothing is written through a link"
+            " here; remove it, or make a directory above it the link"
+        )
+
+
 def strict_json(data: bytes) -> Any:
     """Return the value of a JSON text, read strictly.
 

@@ -11,13 +11,14 @@ import errno
 import os
 import re
 import secrets
+import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from assignor.stores.errors import StoreError
-from assignor.stores.reading import check_links
+from assignor.stores.reading import check_links, check_no_link
 
 if sys.platform != "win32":
     import fcntl
@@ -28,6 +29,9 @@ PARTIAL: Final = ".partial"
 LEFTOVER_S: Final = 3600
 """Age in seconds from which a temporary file may be removed."""
 
+NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
+"""Flag of `os.open`: a symbolic link is an error, also one that appears after a check."""
+
 _ATTEMPTS: Final = 3
 _NO_LOCKS: Final = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
@@ -36,18 +40,18 @@ _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC",
 def replace_file(path: Path, data: bytes) -> None:
     """Replace a file atomically and durably; its directory is created if needed.
 
-    A symbolic link is followed: its target is replaced, and the link stays.
+    Its permissions stay; a new file has those that the umask allows.
 
     Raises:
-        StoreError: the file cannot be written, or the path has a dangling symbolic link.
+        StoreError: the file cannot be written, is a symbolic link, or the path has a dangling one.
     """
     try:
         check_links(path)
-        target = path.resolve() if path.is_symlink() else path
-        target.parent.mkdir(parents=True, exist_ok=True)
+        check_no_link(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
         for attempt in range(_ATTEMPTS):
             try:
-                _replace(target, data)
+                _replace(path, data)
                 break
             except FileNotFoundError:
                 # A writer that was suspended for an hour, on a disk without locks.
@@ -68,8 +72,11 @@ def sync_folder(folder: Path) -> None:
 
 def _replace(target: Path, data: bytes) -> None:
     partial = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(8)}{PARTIAL}")
+    kept = _permissions(target)
     try:
-        with os.fdopen(os.open(partial, _CREATE, 0o666), "wb") as file:
+        with os.fdopen(os.open(partial, _CREATE, 0o666 if kept is None else 0o600), "wb") as file:
+            if kept is not None and sys.platform != "win32":
+                os.fchmod(file.fileno(), kept)
             with suppress(OSError):  # a disk without locks; then only age protects the file
                 _lock(file.fileno())
             file.write(data)
@@ -83,6 +90,14 @@ def _replace(target: Path, data: bytes) -> None:
         raise
     sync_folder(target.parent)
     _remove_leftovers(target, before_s=written_s - LEFTOVER_S)
+
+
+def _permissions(path: Path) -> int | None:
+    """Return the permissions of a file; None if there is none."""
+    try:
+        return stat.S_IMODE(path.lstat().st_mode) & 0o777
+    except FileNotFoundError:
+        return None
 
 
 def _remove_leftovers(target: Path, *, before_s: float) -> None:
@@ -104,7 +119,7 @@ def _remove_unheld(path: Path) -> None:
     Raises:
         OSError: the file does not exist any more, or cannot be opened or removed.
     """
-    descriptor = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+    descriptor = os.open(path, os.O_RDWR | NO_LINK | getattr(os, "O_CLOEXEC", 0))
     try:
         try:
             _lock(descriptor)

@@ -1,7 +1,7 @@
 """Values shared by all layouts: tasks, partitions, hosts, offset sums, integers, text, errors."""
 
 from encoding.primitives.errors import DecodeError, EncodeError, RebalanceError
-from encoding.primitives.foreign_text import shown
+from encoding.primitives.foreign_text import has_half_pair, shown
 from encoding.primitives.identifiers import (
     NO_REBALANCE,
     RUNNING,
@@ -83,6 +83,7 @@ __all__ = [
     "encode_utf16",
     "encode_varint",
     "encode_varints",
+    "has_half_pair",
     "is_block",
     "is_integer",
     "is_row",

@@ -1,8 +1,23 @@
-"""Escape text of a peer, a file or a user for terminals, logs and reports."""
+"""Text of a peer, a file or a user: escaped for terminals, logs and reports; valid or not."""
 
-__all__ = ["shown"]
+__all__ = ["has_half_pair", "shown"]
 
 SHOWN_CHARACTERS = 256
+
+
+def has_half_pair(text: str) -> bool:
+    r"""Return whether a text has half of a surrogate pair, which UTF-8 cannot encode.
+
+    Python reads bytes that are no UTF-8 as such texts: arguments of a command, names of files.
+
+    >>> has_half_pair("orders\udcff")
+    True
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def shown(text: object, *, limit: int | None = SHOWN_CHARACTERS) -> str:

@@ -1,6 +1,7 @@
 """``spark-assign pack``: the files with which spark-submit runs these commands on a cluster."""
 
 import importlib.util
+import io
 import json
 import shlex
 import zipfile
@@ -10,6 +11,7 @@ from pathlib import Path
 import click
 
 from assignor.cli import BadInput, Command, EnvironmentFailed, complete_path, format_option
+from assignor.stores import StoreError, replace_file
 
 PACKAGES = ("assignor", "encoding", "probing", "spark_assign", "system_tests")
 ARCHIVE, SCRIPT = "packages.zip", "run.py"
@@ -47,6 +49,7 @@ spark-submit --py-files job/{ARCHIVE} job/{SCRIPT} batch --help
 @click.option(
     "--out",
     required=True,
+    type=click.Path(),
     metavar="DIR",
     shell_complete=complete_path("dir"),
     help="Output directory.",
@@ -60,11 +63,12 @@ def pack(*, out: str, overwrite: bool, form: str) -> None:
         if path.exists() and not overwrite:
             raise BadInput(f"{path} exists; give another --out, or --overwrite to replace it")
     try:
-        archive.parent.mkdir(parents=True, exist_ok=True)
         count = write_packages(archive)
-        script.write_text(_SOURCE, encoding="utf-8")
+        replace_file(script, _SOURCE.encode())
     except OSError as error:
         raise EnvironmentFailed(f"{error.filename or out}: {error.strerror}") from None
+    except StoreError as error:
+        raise EnvironmentFailed(str(error)) from None
     size = archive.stat().st_size
     if form == "json":
         found = {"archive": str(archive), "script": str(script), "files": count, "bytes": size}
@@ -80,15 +84,17 @@ def write_packages(archive: Path) -> int:
 
     Raises:
         BadInput: the packages run from an archive themselves.
-        OSError: the archive cannot be written.
+        OSError: a package cannot be read.
+        StoreError: the archive cannot be written.
     """
-    count = 0
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
+    count, data = 0, io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as target:
         for name, path in _files():
             entry = zipfile.ZipInfo(name, date_time=_DATE)
             entry.external_attr = 0o644 << 16
             target.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
             count += 1
+    replace_file(archive, data.getvalue())
     return count
 
 

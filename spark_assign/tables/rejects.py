@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from encoding import shown
+from encoding.primitives import has_half_pair
 from spark_assign.tables.schemas import schema_of
 
 _REASON_MAX = 1_000
@@ -61,11 +62,7 @@ class Reject:
 
 def printable_name(name: str) -> str:
     """A name as it is, or escaped where it is no Unicode text (halves of surrogate pairs)."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return shown(name, limit=None)
-    return name
+    return shown(name, limit=None) if has_half_pair(name) else name
 
 
 POSITION_TYPE = schema_of(Position)

@@ -8,7 +8,7 @@ The parts are those of an application; each step of theirs is reported to `Steps
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ from assignor.adapters.kafka_python import KafkaChangelogs, run_tasks, streams_c
 from assignor.adapters.kafka_python.application import signals_as_event
 from assignor.embedding import NewRecord
 from assignor.embedding.state_stores.records import COMMIT_KEY, OWNER_KEY, Writes
-from assignor.embedding.state_stores.tables import Progress, StateTable
+from assignor.embedding.state_stores.tables import NO_CHANGES, Progress, StateTable
 from encoding import TaskId, TopicPartition
 from system_tests.json_lines import read_line
 from system_tests.live.members.process import ask_kernel_to_end_with_parent
@@ -143,11 +143,13 @@ class _Table:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._table, name)
 
-    def apply(self, writes: Writes, progress: Progress) -> None:
+    def apply(
+        self, writes: Writes, progress: Progress, unowned: Mapping[bytes, bool] = NO_CHANGES
+    ) -> None:
         """Store writes and progress."""
         step = f"{self._role()} {self._store}" if writes else "nothing"
         self._reached(f"before {step}")
-        self._table.apply(writes, progress)
+        self._table.apply(writes, progress, unowned)
         self._reached(f"after {step}")
 
 

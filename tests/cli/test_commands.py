@@ -98,6 +98,25 @@ def test_every_command_has_output_for_people_and_for_programs(row):
         assert list(forms.type.choices[:2]) == ["text", "json"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "assignor inspect --group",
+        "assignor features describe --group",
+        "rolling-bounce plan --from 3.1 --to 3.9 --group",
+        "spark-assign group --store plans --out plan --name",
+    ],
+)
+def test_a_name_that_is_no_utf_8_is_one_sentence(words):
+    """Python reads such an argument as a text with half a surrogate pair."""
+    program, *rest = words.split()
+    [command] = [each for each in PROGRAMS if each.name == program]
+    done = CliRunner().invoke(command, [*rest, "g\udcff"], prog_name=program)
+    option = rest[-1]
+    assert done.exit_code == 2
+    assert done.stderr.endswith(f": {option} 'g\\udcff' is no valid UTF-8; give a valid text.\n")
+
+
 @every_command
 def test_help_is_readable_on_80_columns_and_has_examples_and_the_exit_status(row, monkeypatch):
     path, _ = row

@@ -19,6 +19,7 @@ from assignor.adapters.membership import heartbeat_problem
 from assignor.adapters.servers import check_servers
 from assignor.errors import ConfigError
 from encoding import shown
+from encoding.primitives import has_half_pair
 
 CommitCallback = Callable[[KafkaError | None, list[Position]], object]
 
@@ -170,7 +171,7 @@ def flattened(config: Mapping[Any, Any]) -> dict[str, Any]:
     Its settings go before those beside it, whatever their names are.
 
     Raises:
-        KafkaException: a name is no text, or `default.topic.config` is no dict.
+        KafkaException: a name is no text, a text is no UTF-8, or `default.topic.config` is no dict.
     """
     given = config.get(_TOPIC_SETTINGS, {})
     if not isinstance(given, Mapping):
@@ -178,9 +179,12 @@ def flattened(config: Mapping[Any, Any]) -> dict[str, Any]:
         raise refused(KafkaError._INVALID_ARG, why)
     settings = {**config, **given}
     settings.pop(_TOPIC_SETTINGS, None)
-    for name in settings:
+    for name, value in settings.items():
         if not isinstance(name, str):
             why = f'No such configuration property: "{name}"'
+            raise refused(KafkaError._INVALID_ARG, why)
+        if isinstance(value, str) and has_half_pair(value):
+            why = f"{name}={shown(repr(value))} is no valid UTF-8; give a valid text"
             raise refused(KafkaError._INVALID_ARG, why)
     return settings
 

@@ -4,6 +4,7 @@ A consumer of its own, without a group, follows the changelog partitions of some
 the records to their stores. Use each object on one thread.
 """
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 from uuid import UUID
@@ -93,17 +94,16 @@ class ChangelogReader:
         """
         by_partition = {_client_partition(store.changelog): store for store in stores}
         self._follow(by_partition)
-        self._begin({p: s for p, s in by_partition.items() if self._was_made_anew(p)})
         if not by_partition:
             return 0
         ends = self._offsets(self._consumer.end_offsets, by_partition) if to_the_end else {}
         wait_ms = _WAIT_MS if to_the_end else round(wait_s * 1000)
         taken = 0
         while True:
+            self._check(by_partition)
             batch = self._poll(by_partition, wait_ms)
-            for partition, records in batch.items():
-                by_partition[partition].restore(records)
-                taken += len(records)
+            self._pass_on(batch, by_partition)
+            taken += sum(map(len, batch.values()))
             # Positions, not records: the last offsets may hold none (compaction).
             if all(self._consumer.position(each) >= end for each, end in ends.items()):
                 return taken
@@ -134,6 +134,19 @@ class ChangelogReader:
             return {}
         return batch
 
+    def _pass_on(
+        self, batch: Mapping[Any, Sequence[Any]], stores: Mapping[Any, FollowedStore]
+    ) -> None:
+        try:
+            for partition, records in batch.items():
+                store = stores[partition]
+                store.restore(records)
+                if store.position <= records[-1].offset:  # it has to be checked first
+                    self._consumer.seek(partition, store.position)
+        except BaseException:
+            self._begin_again()
+            raise
+
     def _follow(self, stores: Mapping[Any, FollowedStore]) -> None:
         consumer = self._consumer
         before = consumer.assignment()
@@ -142,20 +155,36 @@ class ChangelogReader:
             try:
                 self._begin({p: store for p, store in stores.items() if p not in before})
             except BaseException:
-                # So that the next call begins with all of them again.
-                consumer.unsubscribe()
+                self._begin_again()
                 raise
 
-    def _begin(self, stores: Mapping[Any, FollowedStore]) -> None:
+    def _begin_again(self) -> None:
+        """Make the next call of `read` begin with all stores, from where they are."""
+        self._consumer.unsubscribe()
+
+    def _check(self, stores: Mapping[Any, FollowedStore]) -> None:
+        """Check the stores that need it, or whose topics were made anew."""
+        due = {p: s for p, s in stores.items() if s.needs_check or self._was_made_anew(p)}
+        # The last offsets may hold no records: what is read to the end has all there are.
+        self._begin(due, read_to={p: self._consumer.position(p) for p in due})
+
+    def _begin(
+        self, stores: Mapping[Any, FollowedStore], *, read_to: Mapping[Any, int] | None = None
+    ) -> None:
         """Read partitions from where their stores are."""
-        if stores:
-            starts = self._offsets(self._consumer.beginning_offsets, stores)
-            ends = self._offsets(self._consumer.end_offsets, stores)
-            for partition, store in stores.items():
-                topic_id = self._topic_id(partition.topic)
-                store.check_range(starts[partition], ends[partition], topic_id)
-                self._consumer.seek(partition, max(store.position, starts[partition]))
-                self._ids[partition] = topic_id
+        if not stores:
+            return
+        asked_ms = time.time_ns() // 1_000_000
+        starts = self._offsets(self._consumer.beginning_offsets, stores)
+        ends = self._offsets(self._consumer.end_offsets, stores)
+        for partition, store in stores.items():
+            end = ends[partition]
+            if read_to is not None and read_to[partition] >= end:
+                end = min(end, store.position)
+            topic_id = self._topic_id(partition.topic)
+            store.check_range(starts[partition], end, topic_id, asked_ms)
+            self._consumer.seek(partition, max(store.position, starts[partition]))
+            self._ids[partition] = topic_id
 
     def _offsets(
         self, ask: Callable[[list[Any]], Mapping[Any, int]], partitions: Iterable[Any]

@@ -23,6 +23,7 @@ from assignor.levels import LevelSource
 from assignor.observe import Observer, RebalanceHook
 from assignor.placement import Strategy
 from assignor.rebalance import TasksListener
+from encoding.primitives import has_half_pair
 
 _MOST: Final = 80  # characters of a value that are compared with choices
 _INT: Final = 2**31 - 1
@@ -122,6 +123,8 @@ def split_keywords(
         is_switch = isinstance(client[name], bool)
         if value is not client[name]:
             _check_value(name, value, kinds.get(name, bool if is_switch else Any))
+        if isinstance(value, str) and name not in _FILES and has_half_pair(value):
+            raise refused(name, value, "a text that UTF-8 can encode")
         if name in _FILES and value and not os.path.isfile(value):  # noqa: PTH113 no error
             raise refused(name, value, "the path of a file that exists")
     effective = {**client, **settings}

@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
-from assignor.cli.toolkit.exit_status import EnvironmentFailed, end
+from assignor.cli.toolkit.exit_status import BadInput, EnvironmentFailed, end
 from assignor.cli.toolkit.extras import missing_extra
 from assignor.interrupts import begin_command
 from assignor.logs import drop_unhandled_records
+from encoding import shown
+from encoding.primitives import has_half_pair
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 _STATUS = {
@@ -50,6 +52,17 @@ class Command(click.Command):
         super().__init__(*words, **rest)
         self.examples = examples.strip("\n")
         self.exits = _exits(exits or {})
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Invoke the command.
+
+        Raises:
+            BadInput: a text is none; only paths may have bytes that are no UTF-8.
+        """
+        for param in self.params:
+            if param.type is click.STRING:
+                _check_texts(param.opts[-1], ctx.params.get(param.name or ""))
+        return super().invoke(ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write notes, examples and the exit status."""
@@ -84,6 +97,14 @@ class Command(click.Command):
                 self.invoke(context)
 
         return end(name, run)
+
+
+def _check_texts(option: str, given: object) -> None:
+    for text in given if isinstance(given, tuple) else (given,):
+        if isinstance(text, tuple):
+            _check_texts(option, text)
+        elif isinstance(text, str) and has_half_pair(text):
+            raise BadInput(f"{option} {shown(repr(text))} is no valid UTF-8; give a valid text")
 
 
 class Group(Command, click.Group):

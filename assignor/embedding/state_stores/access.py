@@ -24,21 +24,34 @@ class FollowedStore(Protocol):
         """Offset of the next record to read; only the copy changes it."""
         ...
 
-    def check_range(self, start: int, end: int, topic_id: UUID | None) -> None:
+    @property
+    def needs_check(self) -> bool:
+        """Whether `check_range` is to be called again before the partition is read on."""
+        ...
+
+    def check_range(
+        self, start: int, end: int, topic_id: UUID | None, asked_ms: int | None = None
+    ) -> None:
         """Take the offsets that the partition has; the copy may begin anew, at position 0.
 
-        Called before the partition is read from `position`, or from `start` if that is higher.
+        Called before the partition is read from `position`, or from `start` if that is higher, and
+        again whenever `needs_check`.
 
         Args:
             start: offset of the first record.
             end: offset behind the last record.
             topic_id: of the topic, which has another one once it is made anew; None: the broker
                 tells none, as brokers before 2.8 do.
+            asked_ms: when the offsets were asked for, in ms since 1970; None: now.
         """
         ...
 
     def restore(self, records: Sequence[ChangelogRecord]) -> None:
-        """Apply records, and set `position` to the offset behind them."""
+        """Apply records, and set `position` to the offset behind them.
+
+        `position` stays the same if the copy has to be checked first: `needs_check` then, and these
+        records are read again.
+        """
         ...
 
 

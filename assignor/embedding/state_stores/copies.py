@@ -1,6 +1,6 @@
 """A task on this member: its stores, how far its input is processed, and whether it may run."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 
 from assignor.embedding.state_stores.records import NO_COMMIT, NOBODY, Commit, Owner
@@ -15,6 +15,7 @@ class Phase(Enum):
     BEHIND = "active, and its changelogs have more records"
     RESTORING = "active, and reads up to offsets that are known"
     CLAIMED = "active, and reads up to its own owner records"
+    COMPLETING = "active, and writes what its last owner left out or hid"
     RUNNING = "active and complete"
 
 
@@ -30,7 +31,8 @@ class TaskCopy:
         phase: what it does.
         owner: this process's claim, from `CLAIMED` on.
         targets: store -> offset up to which it reads, in `RESTORING` and `CLAIMED`.
-        commit: the last commit record, from `RUNNING` on; without its writes.
+        commit: the last commit record, from `COMPLETING` on; without its writes.
+        repairs: of `COMPLETING`, the keys and values that are still to be written.
     """
 
     def __init__(self, task: TaskId, replicas: Mapping[str, Replica]) -> None:
@@ -40,6 +42,7 @@ class TaskCopy:
         self.owner: Owner = NOBODY
         self.targets: Mapping[str, int] = {}
         self.commit: Commit = NO_COMMIT
+        self.repairs: Iterator[tuple[Replica, bytes, bytes | None]] = iter(())
 
     @property
     def offset_sum(self) -> int:

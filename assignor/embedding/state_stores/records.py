@@ -80,6 +80,11 @@ class ChangelogRecord(Protocol):
         ...
 
     @property
+    def timestamp(self) -> int | None:
+        """When it was written, in ms since 1970; None or below 1: not known."""
+        ...
+
+    @property
     def headers(self) -> Iterable[tuple[str, bytes | None]]:
         """Its headers; other programs write some without a value."""
         ...

@@ -1,7 +1,8 @@
 """One store of one task: its local copy, and the changelog records that it is made of."""
 
-import time
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final
 from uuid import UUID
@@ -20,7 +21,7 @@ from assignor.embedding.state_stores.records import (
     owner_of,
     read_commit,
 )
-from assignor.embedding.state_stores.tables import NO_PROGRESS, Progress, StateTable
+from assignor.embedding.state_stores.tables import NO_PROGRESS, Moment, StateTable
 from assignor.logs import line_logger
 from encoding import TopicPartition
 
@@ -30,14 +31,14 @@ REBUILD_AFTER_S: Final = 12 * 3600.0
 """Longest age at which a copy that is behind is not rebuilt.
 
 Brokers remove tombstones after `delete.retention.ms`, 24 hours by default. A copy that misses one
-would keep the key for ever.
+would keep the key forever. So the age is the time since the copy last had all records.
 """
 
 
 def rebuild_after_s(delete_retention_ms: int) -> float:
     """Return the age from which a copy that is behind is rebuilt.
 
-    Half of the time that tombstones are kept, for restoring takes time, too. A longer time than the
+    Half of the time that tombstones are kept, because restoring takes time. A longer time than the
     default changes nothing: the setting is for new topics, and this one may be older.
     """
     return min(REBUILD_AFTER_S, delete_retention_ms / 2000)
@@ -45,6 +46,10 @@ def rebuild_after_s(delete_retention_ms: int) -> float:
 
 # Clocks that are adjusted go back so far.
 _CLOCK_STEP_S: Final = 60.0
+# Parts of the age at which a copy is rebuilt:
+_FIRST_PASS: Final = 1.5  # one that this process has begun may be older: it misses fewer tombstones
+_BETWEEN_CHECKS: Final = 1 / 12
+_CLOCKS_DIFFER: Final = 1 / 4  # the age may be wrong by this at both ends, and is below 2 in all
 
 
 class Replica:
@@ -70,8 +75,21 @@ class Replica:
     ) -> None:
         self.name = name
         self.changelog = changelog
+        self._name = f"{changelog.topic}-{changelog.partition}"
         self.table = table
         self._rebuild_after_s = rebuild_after_s
+        # When the copy last had all records; of one that never had them, when it was begun.
+        self._is_first_pass = not table.progress.complete_ms
+        noted = Moment(table.progress.complete_ms, math.inf)
+        self._complete = Moment.now() if self._is_first_pass else noted
+        # When `check_range` was last called; None: it is due.
+        self._checked: Moment | None = None
+        # Offset behind the last record at a moment that was looked at.
+        self._end_at: tuple[int, Moment] | None = None
+        # A first pass took too long, and this is the next; a warning says that it does, too.
+        self._is_second_try = self._is_slow = False
+        # Why the copy is rebuilt with the next check, if it still lacks records.
+        self._doubt = ""
         self.restored = 0
 
     @property
@@ -85,13 +103,13 @@ class Replica:
         return self.table.progress.owner
 
     @property
-    def unowned(self) -> frozenset[bytes]:
+    def unowned(self) -> AbstractSet[bytes]:
         """Keys of records that were read and do not count, because their owner had lost the task.
 
         Compaction may remove the records that they follow, so that these keys have to be written
         again. They are stored with the position, which is behind these records.
         """
-        return self.table.progress.unowned
+        return self.table.unowned
 
     @property
     def commit(self) -> Commit:
@@ -100,22 +118,32 @@ class Replica:
         Raises:
             StoreError: it is not valid.
         """
-        name = f"a commit record of {self.changelog.topic}-{self.changelog.partition}"
-        return read_commit(self.table.progress.commit, name=name)
+        return read_commit(self.table.progress.commit, name=f"a commit record of {self._name}")
 
-    def check_range(self, start: int, end: int, topic_id: UUID | None = None) -> None:
-        """Remove all entries if the changelog cannot complete them; called before it is read.
+    @property
+    def needs_check(self) -> bool:
+        """Whether `check_range` is due, as its last call is a while ago."""
+        interval_s = self._rebuild_after_s * _BETWEEN_CHECKS
+        return self._checked is None or self._checked.age_s() > interval_s
+
+    def check_range(
+        self, start: int, end: int, topic_id: UUID | None = None, asked_ms: int | None = None
+    ) -> None:
+        """Remove all entries if the changelog cannot complete them.
+
+        Called before the changelog is read, and while it is read when `needs_check`.
 
         Args:
             start: offset of the first record of the changelog.
             end: offset behind its last record.
             topic_id: of its topic; None: not known.
+            asked_ms: when the offsets were asked for, in ms since 1970; None: now.
 
         Raises:
             StoreError: the table cannot be written.
         """
-        progress = self.table.progress
-        age_s = time.time() - progress.saved_ms / 1000
+        progress, now = self.table.progress, Moment.now()
+        checked = now if asked_ms is None else now.before(max(0, now.wall_ms - asked_ms) / 1000)
         if progress == NO_PROGRESS:
             why = ""
         elif None not in (progress.topic_id, topic_id) and progress.topic_id != topic_id:
@@ -124,82 +152,142 @@ class Replica:
             why = f"the changelog ends at {end}: it was made anew, or has lost records"
         elif progress.position < start:
             why = f"the changelog begins at {start}"
-        elif progress.position < end and age_s > self._rebuild_after_s:
-            why = f"it is {age_s / 3600:.0f} hours old, and may lack deletions"
-        elif progress.position < end and age_s < -_CLOCK_STEP_S:
-            why = f"it was written {-age_s / 3600:.1f} hours from now, so that its age is unknown"
         else:
-            why = ""
+            why = self._doubt if progress.position < end else ""
+            self._is_second_try |= bool(why) and self._is_first_pass
         if why:
-            changelog = f"{self.changelog.topic}-{self.changelog.partition}"
             _log.info(
-                "state of %s up to offset %s is rebuilt: %s", changelog, progress.position, why
+                "state of %s up to offset %s is rebuilt: %s", self._name, progress.position, why
             )
             self.table.clear()
+        self._take_range(start, end, topic_id, checked)
+
+    def _take_range(self, start: int, end: int, topic_id: UUID | None, checked: Moment) -> None:
+        """Begin at the first record at the earliest, and note what the copy has at this time."""
         kept = self.table.progress
-        topic_id = topic_id or kept.topic_id
-        if kept.position < start or kept.topic_id != topic_id:
-            # Not written anew otherwise: its age is still that of its last record.
-            saved_ms = kept.saved_ms or _now_ms()
-            position = max(kept.position, start)
-            self.table.apply(
-                {}, replace(kept, position=position, topic_id=topic_id, saved_ms=saved_ms)
-            )
+        self._checked, self._doubt = checked, ""
+        if not kept.complete_ms:
+            self._complete, self._is_first_pass = checked, True
+        position = max(kept.position, start)
+        if position >= end:
+            self._note_complete(checked)
+        else:
+            self._end_at = (end, checked)
+        taken = replace(
+            kept,
+            position=position,
+            topic_id=topic_id or kept.topic_id,
+            complete_ms=self._complete.wall_ms,
+        )
+        if taken != kept:
+            self.table.apply({}, taken)
+
+    def _note_complete(self, at: Moment) -> None:
+        """Note that the copy has all records of a moment."""
+        self._complete, self._end_at = at, None
+        self._is_first_pass = self._is_second_try = self._is_slow = False
+
+    def _why_too_old(self, new: Sequence[ChangelogRecord]) -> str:
+        """Return why tombstones before these records may be gone already; "": none is.
+
+        A first pass that took too long is not begun a third time: that would take as long again.
+        """
+        age_s, hour_s = self._complete.age_s(), 3600
+        if age_s > self._rebuild_after_s * (_FIRST_PASS if self._is_first_pass else 1):
+            if not self._is_second_try:
+                return f"it was complete {age_s / hour_s:.1f} hours ago, and may lack deletions"
+            if not self._is_slow:
+                self._is_slow = True
+                _log.warning(
+                    "restoring %s takes %.1f hours so far, about as long as its deletions are kept:"
+                    " keys that are deleted meanwhile may stay; raise its delete.retention.ms",
+                    self._name,
+                    age_s / hour_s,
+                )
+        if self._complete.steady_s != math.inf:
+            return ""
+        # An earlier process noted this, maybe with a wrong clock. If so, its time is ahead of this
+        # one, or of a record that it lacked; or this clock is late, and records are ahead of it.
+        if age_s < -_CLOCK_STEP_S:
+            return f"its time is {-age_s / hour_s:.1f} hours from now, so that its age is unknown"
+        most_ms = self._rebuild_after_s * 1000 * _CLOCKS_DIFFER
+        first_ms, last_ms = self._complete.wall_ms - most_ms, Moment.now().wall_ms + most_ms
+        for record in new:
+            at_ms = record.timestamp or 0
+            if 0 < at_ms < first_ms or at_ms > last_ms:
+                return (
+                    f"it was complete at {self._complete.wall_ms} ms, and the record at offset "
+                    f"{record.offset} is of {at_ms} ms, so that a clock is or was wrong"
+                )
+        return ""
 
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
         """Apply records of the changelog, in one transaction.
 
+        `position` stays the same if the copy has become too old meanwhile: `needs_check` then.
+
         Raises:
             StoreError: the table cannot be written.
         """
+        new = [record for record in records if record.offset >= self.position]
+        self._doubt = self._why_too_old(new) if new else ""
+        if self._doubt:
+            self._checked = None
+        elif new:
+            self._apply(new)
+
+    def _apply(self, new: Sequence[ChangelogRecord]) -> None:
+        """Apply records behind the position."""
         progress, writes = self.table.progress, dict[bytes, bytes | None]()
         position, owner, commit = progress.position, progress.owner, progress.commit
-        unowned = set(progress.unowned)
-        for record in records:
-            if record.offset < position or record.key is None:
-                continue
+        unowned = dict[bytes, bool]()
+        for record in new:
             position = record.offset + 1
+            if record.key is None:
+                continue
             found = self._fencing_owner(record, after=owner)
             if found < owner:
-                unowned.add(record.key)
+                unowned[record.key] = True
                 continue
             owner = found
-            unowned.discard(record.key)
+            if record.key in unowned or record.key in self.unowned:
+                unowned[record.key] = False
             if record.key == COMMIT_KEY:
                 commit = record.value or b""
             elif record.key != OWNER_KEY:
                 writes[record.key] = record.value
-        self._apply(
-            writes,
-            replace(
-                progress,
-                position=position,
-                owner=owner,
-                commit=commit,
-                unowned=frozenset(unowned),
-            ),
+        complete = self._complete
+        if self._end_at is not None and position >= self._end_at[0]:
+            complete = self._end_at[1]
+        now = replace(
+            progress, position=position, owner=owner, commit=commit, complete_ms=complete.wall_ms
         )
+        self.table.apply(writes, now, unowned)
+        if complete is not self._complete:
+            self._note_complete(complete)
         self.restored += len(writes)
 
     def missing(self, writes: Writes) -> dict[bytes, bytes | None]:
         """Return the writes that differ from the entries."""
         return {key: value for key, value in writes.items() if self.table.get(key) != value}
 
-    def repairs(self, writes: Writes, *, commit: bytes = b"") -> dict[bytes, bytes | None]:
-        """Return values of the keys in `unowned`, as they are after `writes`.
+    def repairs(
+        self, writes: Writes, *, commit: bytes = b""
+    ) -> Iterator[tuple[bytes, bytes | None]]:
+        """Yield `writes`, and the keys in `unowned` with their values after `writes`.
 
-        The commit record is among them, and the first, if it is in `unowned` or differs.
+        The commit record is the first, if it is in `unowned` or differs. Values are read when they
+        are asked for.
 
         Args:
             writes: that are written besides.
             commit: value of the task's last commit record.
         """
-        values: dict[bytes, bytes | None] = {}
+        keys = sorted((self.unowned | writes.keys()) - {COMMIT_KEY, OWNER_KEY})
         if COMMIT_KEY in self.unowned or commit != self.table.progress.commit:
-            values[COMMIT_KEY] = commit or None
-        for key in sorted(self.unowned - {COMMIT_KEY, OWNER_KEY}):
-            values[key] = writes[key] if key in writes else self.table.get(key)
-        return values
+            yield COMMIT_KEY, commit or None
+        for key in keys:
+            yield key, writes[key] if key in writes else self.table.get(key)
 
     def new_records(self, writes: Writes, owner: Owner) -> list[NewRecord]:
         """Return the records of writes."""
@@ -216,13 +304,16 @@ class Replica:
         first = self.position + after
         return found == list(range(first, first + len(found)))
 
-    def written(self, writes: Writes, *, position: int, owner: Owner, commit: bytes = b"") -> None:
+    def written(
+        self, writes: Writes, *, position: int, owner: Owner, begun: Moment, commit: bytes = b""
+    ) -> None:
         """Apply what this process wrote to the changelog.
 
         Args:
             writes: that are records of the changelog now.
             position: offset behind the last of them.
             owner: of these records.
+            begun: when they began to be written; the copy had all records of that moment.
             commit: value of the commit record among them; empty without one.
 
         Raises:
@@ -230,35 +321,26 @@ class Replica:
         """
         progress = self.table.progress
         entries = {key: value for key, value in writes.items() if key != COMMIT_KEY}
-        self._apply(
-            entries,
-            replace(
-                progress,
-                position=position,
-                owner=owner,
-                commit=commit or progress.commit,
-                unowned=self.unowned - writes.keys(),
-            ),
+        self._note_complete(begun)
+        now = replace(
+            progress,
+            position=position,
+            owner=owner,
+            commit=commit or progress.commit,
+            complete_ms=begun.wall_ms,
         )
+        self.table.apply(entries, now, dict.fromkeys(self.unowned & writes.keys(), False))
 
     def _fencing_owner(self, record: ChangelogRecord, *, after: Owner) -> Owner:
         """The owner that wrote a record: it fences earlier ones; `NOBODY` if implausible."""
         found = owner_of(record.headers)
         if is_plausible(found, after=after):
             return found
-        changelog = f"{self.changelog.topic}-{self.changelog.partition}"
         _log.warning(
             "the record at offset %s of %s names owner epoch %s, which no claim has; the header is "
             "ignored. Does another program write to this changelog?",
             record.offset,
-            changelog,
+            self._name,
             found.epoch,
         )
         return NOBODY
-
-    def _apply(self, writes: Writes, progress: Progress) -> None:
-        self.table.apply(writes, replace(progress, saved_ms=_now_ms()))
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -9,7 +9,7 @@ import errno
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -17,8 +17,14 @@ from typing import Any, Final
 from uuid import UUID
 
 from assignor.embedding.state_stores.records import NOBODY, Owner, Writes
-from assignor.embedding.state_stores.tables import NO_PROGRESS, Progress, not_held
-from assignor.stores import StoreError
+from assignor.embedding.state_stores.tables import (
+    NO_CHANGES,
+    NO_PROGRESS,
+    Progress,
+    change_keys,
+    not_held,
+)
+from assignor.stores import StoreError, check_no_link
 from encoding import TopicPartition, shown
 
 SUFFIXES: Final = ("", "-wal", "-shm")
@@ -48,6 +54,14 @@ _NO_DESCRIPTOR: Final = (
 )
 _PROGRESS: Final = (str, int, int, int, bytes, bytes, int)  # types of its columns
 _TOPIC: Final = "select id from topic"
+_UNOWNED: Final = MappingProxyType(
+    {
+        "insert or ignore into unowned values (?)": True,
+        "delete from unowned where key = ?": False,
+    }
+)
+# `saved_ms` is `Progress.complete_ms`: releases that took it for the time of the last write rebuild
+# such a file earlier than they need to.
 _CREATE: Final = (
     "create table items (key blob primary key, value blob not null) without rowid",
     """create table progress (
@@ -70,13 +84,16 @@ class SqliteTable:
 
     Raises:
         StoreError: the file is damaged, locked, of another program, of a later release or of
-            another changelog, or it cannot be opened.
+            another changelog, is a symbolic link, or cannot be opened.
     """
 
     def __init__(self, path: Path, changelog: TopicPartition) -> None:
         self._path = path
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self.unowned: set[bytes] = set()
+        for suffix in (*SUFFIXES, "-journal"):
+            check_no_link(path.with_name(path.name + suffix))
         try:
             with self._errors():
                 self._connection = sqlite3.connect(
@@ -109,19 +126,27 @@ class SqliteTable:
                 return
             first, since = page[-1][0], ">"
 
-    def apply(self, writes: Writes, progress: Progress) -> None:
+    def apply(
+        self, writes: Writes, progress: Progress, unowned: Mapping[bytes, bool] = NO_CHANGES
+    ) -> None:
         """Store writes and progress in one transaction."""
         with self._transaction() as connection:
             self._write(connection, writes)
             self._write_progress(connection, progress)
+            for statement, is_added in _UNOWNED.items():
+                keys = ((key,) for key, added in unowned.items() if added == is_added)
+                connection.executemany(statement, keys)
         self.progress = progress
+        change_keys(self.unowned, unowned)
 
     def clear(self) -> None:
-        """Remove all entries, and the progress, in one transaction."""
+        """Remove all entries, the progress and `unowned`, in one transaction."""
         with self._transaction() as connection:
             connection.execute("delete from items")
+            connection.execute("delete from unowned")
             self._write_progress(connection, NO_PROGRESS)
         self.progress = NO_PROGRESS
+        self.unowned.clear()
 
     def close(self) -> None:
         """Close the file."""
@@ -168,13 +193,13 @@ class SqliteTable:
                 f"{self._path} is a copy of {row[0]}-{row[1]}, not of {changelog.topic}-"
                 f"{changelog.partition}; {_RESTORED}"
             )
+        self.unowned.update(key for (key,) in connection.execute("select key from unowned"))
         return Progress(
             position=row[2],
             owner=Owner(row[3], row[4]),
             commit=row[5],
-            saved_ms=row[6],
+            complete_ms=row[6],
             topic_id=next((UUID(bytes=id_) for (id_,) in connection.execute(_TOPIC)), None),
-            unowned=frozenset(key for (key,) in connection.execute("select key from unowned")),
         )
 
     @staticmethod
@@ -193,16 +218,12 @@ class SqliteTable:
         connection.execute(
             "update progress set position = ?, epoch = ?, process = ?, last_commit = ?,"
             " saved_ms = ?",
-            (progress.position, *progress.owner, progress.commit, progress.saved_ms),
+            (progress.position, *progress.owner, progress.commit, progress.complete_ms),
         )
         if progress.topic_id != self.progress.topic_id:
             connection.execute("delete from topic")
             if progress.topic_id is not None:
                 connection.execute("insert into topic values (?)", (progress.topic_id.bytes,))
-        if progress.unowned != self.progress.unowned:
-            connection.execute("delete from unowned")
-            keys = ((key,) for key in sorted(progress.unowned))
-            connection.executemany("insert into unowned values (?)", keys)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

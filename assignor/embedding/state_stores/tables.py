@@ -1,16 +1,47 @@
 """Local copies of a store's state: what a copy has to do, and one in memory."""
 
 import threading
+import time
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice, takewhile
-from typing import Final, Protocol
+from types import MappingProxyType
+from typing import Final, NamedTuple, Protocol, Self
 from uuid import UUID
 
 from assignor.embedding.errors import StoreNotHeld
 from assignor.embedding.state_stores.records import NOBODY, Owner, Writes
 from encoding import TaskId
+
+
+class Moment(NamedTuple):
+    """A time by two clocks: the first may be set, the second may stop with the machine.
+
+    Attributes:
+        wall_ms: ms since 1970.
+        steady_s: of `time.monotonic`; infinite: noted by an earlier process.
+    """
+
+    wall_ms: int
+    steady_s: float
+
+    @classmethod
+    def now(cls) -> Self:
+        """Return this moment."""
+        return cls(time.time_ns() // 1_000_000, time.monotonic())
+
+    def before(self, seconds: float) -> Self:
+        """Return the moment some seconds earlier."""
+        return self._replace(
+            wall_ms=self.wall_ms - round(seconds * 1000), steady_s=self.steady_s - seconds
+        )
+
+    def age_s(self) -> float:
+        """Return the seconds since then, by the clock that has counted more."""
+        now = self.now()
+        return max((now.wall_ms - self.wall_ms) / 1000, now.steady_s - self.steady_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,20 +52,20 @@ class Progress:
         position: offset of the next record to read.
         owner: of the last record that counted.
         commit: value of the last commit record that counted; empty without one.
-        saved_ms: when the copy was last written, in ms since 1970; 0: never.
+        complete_ms: a time, in ms since 1970, at which the copy had all records of the changelog;
+            of a copy that never had them, when it was begun; 0: nothing is read yet.
         topic_id: of the changelog's topic; None: not known.
-        unowned: keys of records below `position` that do not count and are not written again yet.
     """
 
     position: int = 0
     owner: Owner = NOBODY
     commit: bytes = b""
-    saved_ms: int = 0
+    complete_ms: int = 0
     topic_id: UUID | None = None
-    unowned: frozenset[bytes] = frozenset()
 
 
 NO_PROGRESS: Final = Progress()
+NO_CHANGES: Final[Mapping[bytes, bool]] = MappingProxyType({})
 
 
 class StateTable(Protocol):
@@ -43,6 +74,11 @@ class StateTable(Protocol):
     @property
     def progress(self) -> Progress:
         """How much of the changelog is applied."""
+        ...
+
+    @property
+    def unowned(self) -> AbstractSet[bytes]:
+        """Keys of records below the position that do not count and are not written again yet."""
         ...
 
     def get(self, key: bytes) -> bytes | None:
@@ -63,8 +99,15 @@ class StateTable(Protocol):
         """
         ...
 
-    def apply(self, writes: Writes, progress: Progress) -> None:
+    def apply(
+        self, writes: Writes, progress: Progress, unowned: Mapping[bytes, bool] = NO_CHANGES
+    ) -> None:
         """Store writes and progress, both or neither.
+
+        Args:
+            writes: key -> value; None deletes the key.
+            progress: from now on.
+            unowned: keys that join `unowned` (True) or leave it (False).
 
         Raises:
             StoreNotHeld: the table is closed.
@@ -73,7 +116,7 @@ class StateTable(Protocol):
         ...
 
     def clear(self) -> None:
-        """Remove all entries, and the progress.
+        """Remove all entries, the progress and `unowned`.
 
         Raises:
             StoreNotHeld: the table is closed.
@@ -84,6 +127,12 @@ class StateTable(Protocol):
     def close(self) -> None:
         """Close the table; twice is once."""
         ...
+
+
+def change_keys(keys: set[bytes], changes: Mapping[bytes, bool]) -> None:
+    """Add the keys that are true, and remove the others."""
+    keys.update(key for key, is_added in changes.items() if is_added)
+    keys.difference_update(key for key, is_added in changes.items() if not is_added)
 
 
 def not_held(name: str) -> StoreNotHeld:
@@ -104,6 +153,7 @@ class DictTable:
         self._entries: dict[bytes, bytes] | None = {}
         self._sorted: list[bytes] | None = []
         self.progress = NO_PROGRESS
+        self.unowned: set[bytes] = set()
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a key; None without one."""
@@ -120,7 +170,9 @@ class DictTable:
             keys = takewhile(lambda key: key.startswith(prefix), after)
             return iter([(key, entries[key]) for key in keys])
 
-    def apply(self, writes: Writes, progress: Progress) -> None:
+    def apply(
+        self, writes: Writes, progress: Progress, unowned: Mapping[bytes, bool] = NO_CHANGES
+    ) -> None:
         """Store writes and progress."""
         with self._lock:
             entries = self._open()
@@ -133,6 +185,7 @@ class DictTable:
                         self._sorted = None
                     entries[key] = value
             self.progress = progress
+            change_keys(self.unowned, unowned)
 
     def clear(self) -> None:
         """Remove all entries, and the progress."""
@@ -140,6 +193,7 @@ class DictTable:
             self._open().clear()
             self._sorted = []
             self.progress = NO_PROGRESS
+            self.unowned.clear()
 
     def close(self) -> None:
         """Release the memory."""

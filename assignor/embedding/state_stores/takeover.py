@@ -7,11 +7,11 @@
    is the whole state. If another process claimed the task meanwhile, the later epoch wins.
 4. Write the last commit record to changelogs that do not have it, and those of its writes that are
    missing as records of their own: the owner ended in between. Write values again that records of
-   an earlier owner have hidden.
+   an earlier owner have hidden. These may be many: they are written a part at a time.
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -20,13 +20,16 @@ from assignor.embedding.state_stores.copies import Phase, TaskCopy
 from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
     OWNER_KEY,
+    Commit,
     NewRecord,
     Writes,
     next_owner,
     owned_record,
 )
 from assignor.embedding.state_stores.replica import Replica
+from assignor.embedding.state_stores.tables import Moment
 from assignor.logs import line_logger
+from encoding import TaskId
 
 _log = line_logger(__name__)
 
@@ -34,6 +37,9 @@ _WAIT_S: Final = 0.1
 # Ends of changelogs may be offsets without records, such as those of transactions.
 _QUIET_S: Final = 5.0
 _UNKNOWN: Final = -1
+_MOST_RECORDS: Final = 1000
+_MOST_BYTES: Final = 1 << 20
+"""Of one append that completes tasks."""
 
 
 class Takeovers:
@@ -61,15 +67,17 @@ class Takeovers:
         while pending:
             self._aim([copy for copy in pending if copy.phase is Phase.BEHIND])
             left_s = max(0.0, until_s - time.monotonic())
-            waits = not all(copy.has_reached for copy in pending)
+            reading = [copy for copy in pending if copy.phase is not Phase.COMPLETING]
+            waits = len(reading) == len(pending) and not all(copy.has_reached for copy in reading)
             read = self._access.read(
-                [replica for copy in pending for replica in copy.replicas.values()],
+                [replica for copy in reading for replica in copy.replicas.values()],
                 wait_s=min(_WAIT_S, left_s) if waits else 0.0,
             )
-            reached = [copy for copy in pending if copy.has_reached]
+            reached = [copy for copy in reading if copy.has_reached]
             self._finish([copy for copy in reached if copy.phase is Phase.CLAIMED])
-            restored = pending if self._is_quiet(read) else reached
+            restored = reading if self._is_quiet(read) else reached
             self._claim([copy for copy in restored if copy.phase is Phase.RESTORING])
+            self._complete([copy for copy in pending if copy.phase is Phase.COMPLETING])
             pending = [copy for copy in pending if copy.phase is not Phase.RUNNING]
             if time.monotonic() >= until_s:
                 return
@@ -113,32 +121,41 @@ class Takeovers:
             copy.phase = Phase.CLAIMED if is_known else Phase.BEHIND
 
     def _finish(self, copies: Sequence[TaskCopy]) -> None:
-        """Complete the last commits of tasks that are claimed."""
-        work: list[tuple[TaskCopy, Replica, Writes]] = []
+        """Find out what completes the last commits of tasks that are claimed."""
         for copy in copies:
             replicas = copy.replicas.values()
             if any(replica.owner != copy.owner for replica in replicas):
                 _log.info("task %s was claimed by another process meanwhile", copy.task)
                 copy.phase = Phase.BEHIND
                 continue
-            copy.phase = Phase.RUNNING
+            copy.phase, copy.repairs = Phase.COMPLETING, iter(())
             # Each changelog gets each commit record. So one without the last commit has nothing
             # later than that either, and one that was not the task's has an earlier commit.
             last = max(replicas, key=lambda replica: replica.commit.order, default=None)
             if last is None:
                 continue
-            commit, value = last.commit, last.table.progress.commit
+            commit, last_value = last.commit, last.table.progress.commit
             copy.commit = replace(commit, writes={})
-            for replica in replicas:
-                missing = replica.missing(commit.writes.get(replica.name, {}))
-                # The commit record is the first: with it, the changelog suffices for the rest.
-                writes = replica.repairs(missing, commit=value) | missing
-                if writes:
-                    work.append((copy, replica, writes))
-        self._write(work)
+            copy.repairs = _repairs(list(replicas), commit, last_value)
+
+    def _complete(self, copies: Sequence[TaskCopy]) -> None:
+        """Write the next part of what completes these tasks; those with no more are `RUNNING`."""
+        try:
+            work, ended = _next_part(copies)
+            if work:
+                self._write(work)
+        except BaseException:
+            # A generator that has raised has ended, too.
+            for copy in copies:
+                copy.look_again()
+            raise
+        for copy in ended:
+            if copy.phase is Phase.COMPLETING:
+                copy.phase = Phase.RUNNING
 
     def _write(self, work: Sequence[tuple[TaskCopy, Replica, Writes]]) -> None:
         """Write missing records; a task is read again if another member writes meanwhile."""
+        begun = Moment.now()
         records = [replica.new_records(writes, copy.owner) for copy, replica, writes in work]
         try:
             found = appended(self._access, records)
@@ -148,11 +165,44 @@ class Takeovers:
                     continue
                 position = replica.position + len(offsets)
                 commit = writes.get(COMMIT_KEY) or b""
-                replica.written(writes, position=position, owner=copy.owner, commit=commit)
+                replica.written(
+                    writes, position=position, owner=copy.owner, begun=begun, commit=commit
+                )
         except BaseException:
             for copy, _, _ in work:
                 copy.look_again()
             raise
+
+
+_Part = tuple[TaskCopy, Replica, dict[bytes, bytes | None]]
+
+
+def _next_part(copies: Sequence[TaskCopy]) -> tuple[list[_Part], list[TaskCopy]]:
+    """Return the next writes that complete tasks, and those for which they are the last."""
+    parts: dict[tuple[TaskId, str], _Part] = {}
+    ended: list[TaskCopy] = []
+    records, size = 0, 0
+    for copy in copies:
+        for replica, key, value in copy.repairs:
+            parts.setdefault((copy.task, replica.name), (copy, replica, {}))[2][key] = value
+            records, size = records + 1, size + len(key) + len(value or b"")
+            if records >= _MOST_RECORDS or size >= _MOST_BYTES:
+                return [*parts.values()], ended
+        ended.append(copy)
+    return [*parts.values()], ended
+
+
+def _repairs(
+    replicas: Sequence[Replica], commit: Commit, value: bytes
+) -> Iterator[tuple[Replica, bytes, bytes | None]]:
+    """Yield what completes a commit in each changelog.
+
+    The commit record is the first: with it, the changelog suffices for the rest.
+    """
+    for replica in replicas:
+        missing = replica.missing(commit.writes.get(replica.name, {}))
+        for key, written in replica.repairs(missing, commit=value):
+            yield replica, key, written
 
 
 def appended(access: ChangelogAccess, groups: Sequence[Sequence[NewRecord]]) -> list[list[int]]:

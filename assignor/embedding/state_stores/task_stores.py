@@ -51,8 +51,8 @@ class TaskStores(RunningTasks):
         restore_s: longest time that one call of `process` restores; the member does not poll
             meanwhile, so that it has to be well below the session timeout.
         cleanup_delay_s: how long files of tasks are kept that moved away.
-        delete_retention_ms: of the changelogs, as in `InternalTopicSettings`; a copy that is behind
-            and older than half of it is rebuilt.
+        delete_retention_ms: of the changelogs, as in `InternalTopicSettings`; a copy that lacks
+            records, and last had all of them longer ago than half of it, is rebuilt.
 
     Raises:
         TopologyError: a store is not in the topology, or has no changelog of its own.

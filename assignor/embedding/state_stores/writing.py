@@ -30,6 +30,7 @@ from assignor.embedding.state_stores.records import (
     owned_record,
 )
 from assignor.embedding.state_stores.stores import Batch
+from assignor.embedding.state_stores.tables import Moment
 from assignor.embedding.state_stores.takeover import appended
 from assignor.embedding.state_stores.task_state import TaskState
 from assignor.logs import line_logger
@@ -186,6 +187,7 @@ class _Transaction:
 
     def __init__(self, opened: OpenBatch) -> None:
         self.opened = opened
+        self.begun = Moment.now()
         self.commit = opened.next_commit()
         self.value = commit_bytes(self.commit)
 
@@ -224,6 +226,7 @@ class _Transaction:
                 self.commit.writes.get(name, {}),
                 position=replica.position + 1 + len(found.get(name, ())),
                 owner=copy.owner,
+                begun=self.begun,
                 commit=self.value,
             )
         copy.commit = replace(self.commit, writes={})

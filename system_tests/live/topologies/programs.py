@@ -93,7 +93,11 @@ class Store:
             sent.append(producer.send(topic, value, record.key, partition=partition))
         self.save(max([future.get(30).offset + 1 for future in sent], default=self.position))
 
-    def check_range(self, start: int, end: int, topic_id: UUID | None) -> None:
+    needs_check = False
+
+    def check_range(
+        self, start: int, end: int, topic_id: UUID | None, asked_ms: int | None = None
+    ) -> None:
         """Nothing deletes from these changelogs."""
 
     def restore(self, records: Sequence[Any]) -> None:

@@ -57,6 +57,14 @@ def is_free(monkeypatch):
     return is_free
 
 
+def test_a_lock_that_is_a_link_leaves_what_it_leads_to(tmp_path):
+    (tmp_path / "victim").write_text("kept")
+    (tmp_path / "process.lock").symlink_to(tmp_path / "victim")
+    with pytest.raises(StoreError, match=r"process\.lock is a symbolic link to .*victim"):
+        LockedDirectory(tmp_path)
+    assert (tmp_path / "victim").read_text() == "kept"
+
+
 def test_a_restarted_process_has_its_former_process_id(tmp_path):
     place = ProcessDirectory(tmp_path / "state")
     place.remember(9)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignor import sticky, validate
+from assignor import AssignmentConfig, sticky, validate
 from assignor.placement import LAG_UNKNOWN, NOBODY
 from assignor.stores import (
     OffloadedPlans,
@@ -266,6 +266,79 @@ def test_invalid_assignment_never_becomes_a_plan(store, offloaded):
     store.write_plan("orders", replace(valid, assignment=invalid))
     answer = offloaded(state("aaaaaa"))
     assert "not valid: task 0_5 is active on client 9" in answer.warnings[0]
+
+
+def test_plan_with_more_standbys_than_the_group_can_need_is_refused_before_they_are_read(
+    store, offloaded
+):
+    """A million pairs for six tasks blocked the leader for seconds, again at each rebalance."""
+    group = state("aaaaaa")
+    offloaded(group)
+    plan_as(store, "aabbcc")
+    plan = store.read_plan("orders")
+
+    def with_pairs(number):
+        pairs = tuple((pair % 6, pair // 6 % 3) for pair in range(number))
+        store.write_plan(
+            "orders", replace(plan, assignment=replace(plan.assignment, standbys=pairs))
+        )
+
+    assert (group.config.num_standby_replicas, group.config.max_warmup_replicas) == (0, 2)
+    with_pairs(13)
+    assert "13 standby entries, and this group has at most 12" in offloaded(group).warnings[0]
+    with_pairs(12)
+    assert "0_0 holds two copies" not in offloaded(group).warnings[0]
+    assert "not valid" in offloaded(group).warnings[0]
+    with_pairs(100_000)
+    size = store.plan_path("orders").stat().st_size
+    [warning] = offloaded(group).warnings
+    assert f"has {size} bytes; the limit is 4624; it is not used; run the Spark job" in warning
+    assert len(store.read_plan("orders").assignment.standbys) == 100_000, "a tool reads any"
+
+
+def test_plan_with_all_standbys_that_the_settings_allow_is_within_the_limit(tmp_path):
+    """In the format with the widest numbers."""
+    config = AssignmentConfig(num_standby_replicas=1, max_warmup_replicas=1)
+    group = replace(state("aaaaaa"), config=config)
+    store = PlanStore(tmp_path, persistent_version=1)
+    store.write_snapshot("orders", group)
+    pairs = tuple((task, client) for task in range(6) for client in (1, 2))
+    active = np.zeros(6, dtype=np.int64)
+    assignment = replace(sticky(group), active=active, standbys=pairs, warmups=pairs)
+    store.write_plan("orders", plan_for(store.read_snapshot("orders"), assignment))
+    assert store.read_plan("orders", state=group).assignment.warmups == pairs
+
+
+def test_links_in_the_store_are_not_written_through(store, offloaded, tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"secret")
+    victim.chmod(0o600)
+    group = state("aaaaaa")
+    offloaded(group)
+    path, other = store.snapshot_path("orders"), state("bbbbbb")
+    path.unlink()
+    path.symlink_to(victim)
+    assert any("state.bin is a symbolic link to" in each for each in offloaded(other).warnings)
+    path.unlink()
+    path.parent.rmdir()
+    (tmp_path / "elsewhere").mkdir()
+    path.parent.symlink_to(tmp_path / "elsewhere")
+    assert any("orders is a symbolic link to" in each for each in offloaded(other).warnings)
+    assert (victim.read_bytes(), victim.stat().st_mode & 0o777) == (b"secret", 0o600)
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_names_with_half_of_a_surrogate_pair_are_one_sentence(store):
+    """Python makes such texts of bytes that are no UTF-8, such as an argument of a command."""
+    for call in (store.read_plan, store.read_snapshot, store.snapshot_path):
+        with pytest.raises(StoreError, match=r"group id 'a\\udcff' has half a surrogate pair"):
+            call("a\udcff")
+    with pytest.raises(StoreError, match=r"group id 'a\\udcff' has half a surrogate pair"):
+        store.write_snapshot("a\udcff", state())
+    racks = replace(state(), racks=("r\ud800", "s", "t"))
+    with pytest.raises(StoreError, match=r"state.bin cannot be written .*surrogates not allowed"):
+        store.write_snapshot("orders", racks)
+    assert store.read_snapshot("orders") is None
 
 
 def test_store_that_cannot_be_written_stops_nothing(tmp_path):

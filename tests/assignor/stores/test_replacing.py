@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from assignor.stores import StoreError, read_sealed, write_sealed
+from assignor.stores import StoreError, disk, read_sealed, replacing, write_sealed
 from assignor.stores.disk import FolderDisk
 
 MAGIC = b"TESTfile"
@@ -158,15 +158,50 @@ def test_an_unfinished_file_that_was_removed_is_written_again(tmp_path, monkeypa
     assert read_sealed(path, MAGIC, limit=100) == b"body"
 
 
-def test_a_link_is_written_through_and_stays_a_link(tmp_path):
-    target = tmp_path / "volume" / "file"
-    target.parent.mkdir()
-    target.write_bytes(b"old")
+def test_a_link_is_read_and_not_written_through(tmp_path):
+    """Another user who may write in the directory can put a link there, to any file."""
+    write_sealed(tmp_path / "volume" / "file", MAGIC, b"old")
     link = tmp_path / "file"
-    link.symlink_to(target)
-    write_sealed(link, MAGIC, b"new")
+    link.symlink_to(tmp_path / "volume" / "file")
+    with pytest.raises(StoreError, match=r"file is a symbolic link to .*volume/file, and nothing"):
+        write_sealed(link, MAGIC, b"new")
+    with pytest.raises(StoreError, match="is a symbolic link"):
+        FolderDisk(tmp_path).append("file", b"more")
     assert link.is_symlink()
-    assert read_sealed(target, MAGIC, limit=100) == b"new"
+    assert read_sealed(link, MAGIC, limit=100) == b"old"
+    # A link above it is the operator's way to another volume.
+    (tmp_path / "linked").symlink_to(tmp_path / "volume")
+    write_sealed(tmp_path / "linked" / "file", MAGIC, b"new")
+    assert read_sealed(tmp_path / "volume" / "file", MAGIC, limit=100) == b"new"
+
+
+def test_a_link_that_appears_after_the_check_is_not_written_through(tmp_path, monkeypatch):
+    monkeypatch.setattr(replacing, "check_no_link", lambda _: None)
+    monkeypatch.setattr(disk, "check_no_link", lambda _: None)
+    victim, link = tmp_path / "victim", tmp_path / "file"
+    victim.write_bytes(b"kept")
+    link.symlink_to(victim)
+    with pytest.raises(StoreError, match=r"file cannot be written"):
+        FolderDisk(tmp_path).append("file", b"more")
+    write_sealed(link, MAGIC, b"new")
+    assert not link.is_symlink(), "it is replaced, as it is renamed to"
+    assert victim.read_bytes() == b"kept"
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_a_file_keeps_its_permissions(tmp_path, mode):
+    path = tmp_path / "file"
+    write_sealed(path, MAGIC, b"old")
+    path.chmod(mode)
+    write_sealed(path, MAGIC, b"new")
+    assert path.stat().st_mode & 0o777 == mode
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_pipe_that_nobody_reads_is_no_place_to_append_to(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(StoreError, match="pipe cannot be written"):
+        FolderDisk(tmp_path).append("pipe", b"more")
 
 
 def test_a_link_to_nothing_is_an_error_for_readers_and_writers(tmp_path):

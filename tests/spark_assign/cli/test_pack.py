@@ -59,5 +59,11 @@ def test_archive_is_the_same_each_time_and_holds_what_the_wheel_holds(tmp_path):
     assert again.exit_code == 2
     assert "packages.zip exists; give another --out, or --overwrite" in again.stderr
     assert pack(first, "--overwrite").exit_code == 0
+    archive.rename(tmp_path / "other")
+    archive.symlink_to(tmp_path / "other")
+    before = archive.stat()
+    again = pack(first, "--overwrite")
+    assert (again.exit_code, "is a symbolic link to" in again.stderr) == (3, True)
+    assert archive.stat() == before
     (tmp_path / "file").write_text("")
     assert pack(tmp_path / "file").exit_code == 3

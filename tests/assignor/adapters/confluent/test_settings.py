@@ -102,6 +102,7 @@ def test_what_is_given_reaches_the_member_and_librdkafka():
             for given in (",", ["127.0.0.1:9092"], ("a:1", "b:2"))
         ),
         ({"bootstrap.servers": "a:1,b:99999"}, "bootstrap.servers='b:99999' is refused"),
+        ({"client.id": "a\udcff"}, "client.id='a\\udcff' is no valid UTF-8; give a valid text"),
         ({"group.protocol": "consumer"}, "group.protocol='consumer' is not supported"),
         ({"group.protocol.type": "connect"}, "group.protocol.type='connect' is not supported"),
         ({"group.remote.assignor": "uniform"}, "group.remote.assignor is not supported"),

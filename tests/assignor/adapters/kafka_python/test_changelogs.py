@@ -217,13 +217,100 @@ class Unready:
 
 
 def test_a_changelog_whose_offsets_could_not_be_read_is_begun_by_the_next_read():
-    reader = object.__new__(ChangelogReader)
-    reader._consumer, reader._ids = Unready(), {}
+    reader = reader_of(Unready())
     [store, _] = replicas()
     with pytest.raises(KafkaConnectionError):
         reader.read([store])
     reader.read([store])
     assert reader._consumer.positions == {store.changelog: 3}
+
+
+class Ready(Unready):
+    """A consumer that has records, and then its position behind offsets without any."""
+
+    def __init__(self, *batches, end=9):
+        super().__init__()
+        self.asked, self.batches, self.end = 1, list(batches), end
+
+    def end_offsets(self, partitions):
+        return dict.fromkeys(partitions, self.end)
+
+    def position(self, partition):
+        return self.positions[partition]
+
+    def poll(self, timeout_ms):
+        [partition] = self.assigned
+        batch = self.batches.pop(0) if self.batches else ()
+        if not batch:
+            self.positions[partition] = self.end
+            return {}
+        self.positions[partition] = batch[-1].offset + 1
+        return {partition: batch}
+
+
+def read_records(*offsets):
+    return [
+        SimpleNamespace(offset=offset, key=b"k", value=b"1", headers=(), timestamp=-1)
+        for offset in offsets
+    ]
+
+
+class CheckedStore:
+    """A store that is checked whenever the test wants it."""
+
+    def __init__(self):
+        self.changelog, self.position = CHANGELOGS[0], 0
+        self.needs_check, self.checks, self.taken, self.refuses = False, [], [], None
+
+    def check_range(self, start, end, topic_id, asked_ms):
+        assert topic_id is None
+        assert asked_ms > 0
+        self.checks.append((start, end))
+        self.position, self.needs_check = max(self.position, start), False
+
+    def restore(self, records):
+        refuses, self.refuses = self.refuses, None
+        if isinstance(refuses, Exception):
+            raise refuses
+        if refuses:
+            self.needs_check = True
+            return
+        self.taken += [record.offset for record in records]
+        self.position = self.taken[-1] + 1
+
+
+def reader_of(consumer):
+    reader = object.__new__(ChangelogReader)
+    reader._consumer, reader._ids = consumer, {}
+    return reader
+
+
+def test_a_store_is_checked_again_with_the_end_of_the_records_that_there_are():
+    """Offsets at the end may have no records, such as the markers of transactions."""
+    store, consumer = CheckedStore(), Ready(read_records(3, 4))
+    reader = reader_of(consumer)
+    assert reader.read([store]) == 2
+    store.needs_check = True
+    reader.read([store])
+    assert store.checks == [(3, 9), (3, 9)], "the rest is not read yet"
+    store.needs_check = True
+    reader.read([store])
+    assert store.checks[-1] == (3, 5)
+
+
+@pytest.mark.parametrize("refusal", [True, StoreError("the disk is full")])
+def test_records_that_a_store_does_not_take_are_read_again(refusal):
+    store, consumer = CheckedStore(), Ready(read_records(3), read_records(4, 5))
+    reader = reader_of(consumer)
+    reader.read([store])
+    store.refuses = refusal
+    with suppress(StoreError):
+        reader.read([store])
+    consumer.batches = [read_records(*range(4, 7))]
+    assert not consumer.assigned or consumer.positions == {store.changelog: 4}
+    reader.read([store])
+    assert store.taken == [3, 4, 5, 6]
+    assert store.checks == [(3, 9)] * 2
 
 
 def test_a_missing_output_topic_is_named_soon(changelogs):

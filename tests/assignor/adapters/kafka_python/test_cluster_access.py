@@ -98,7 +98,9 @@ class Store:
         self.changelog = TopicPartition("state", partition)
         self.position, self.values = position, []
 
-    def check_range(self, start, end, topic_id):
+    needs_check = False
+
+    def check_range(self, start, end, topic_id, asked_ms):
         assert start <= self.position <= end
 
     def restore(self, records):

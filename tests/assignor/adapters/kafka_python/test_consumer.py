@@ -198,6 +198,7 @@ def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one(made):
         ({"session_timeout_ms": 3000}, "heartbeat_interval_ms=3000 is not below session_timeout"),
         ({"heartbeat_interval_ms": 50_000}, "is not below session_timeout_ms=45000; give at most"),
         ({"ssl_cafile": "/no/ca.pem"}, "ssl_cafile='/no/ca.pem' is refused; give the path of a f"),
+        ({"group_instance_id": "a\udcff"}, r"'a\\udcff' is refused; give a text that UTF-8 can"),
         ({"acks": "all"}, "unknown setting acks; known: "),
         ({"session_timeout_ms": 1.5}, "give a whole number, 1 to 2147483647"),
         ({"session_timeout_ms": 2**31}, "give a whole number, 1 to 2147483647"),

@@ -113,7 +113,9 @@ class Store:
         self.changelog, self.position = TopicPartition(TOPIC, 0), 0
         self.values = []
 
-    def check_range(self, start, end, topic_id):
+    needs_check = False
+
+    def check_range(self, start, end, topic_id, asked_ms):
         assert start <= self.position <= end
 
     def restore(self, records):

@@ -195,6 +195,7 @@ def test_a_changelog_that_cannot_be_read_ends_the_restoration_with_its_record():
         store = SimpleNamespace(
             changelog=SimpleNamespace(topic="in", partition=0),
             position=0,
+            needs_check=False,
             check_range=lambda *_: None,
         )
         store.restore = lambda records: setattr(store, "position", records[-1].offset + 1)

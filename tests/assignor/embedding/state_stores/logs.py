@@ -54,7 +54,11 @@ class Log:
         offset, self.end = self.end, self.end + 1
         self.records.append(
             SimpleNamespace(
-                offset=offset, key=record.key, value=record.value, headers=list(record.headers)
+                offset=offset,
+                key=record.key,
+                value=record.value,
+                headers=list(record.headers),
+                timestamp=-1,
             )
         )
         return offset
@@ -105,7 +109,7 @@ class Access:
         stores, taken = list(stores), 0
         for store in stores:
             log = self.cluster.logs[store.changelog]
-            if store.changelog not in self.followed:
+            if store.changelog not in self.followed or store.needs_check:
                 store.check_range(log.start, log.end)
             records = [record for record in log.records if record.offset >= store.position]
             if records:
@@ -146,9 +150,9 @@ class SteppedTable:
     def __getattr__(self, name):
         return getattr(self._table, name)
 
-    def apply(self, writes, progress):
+    def apply(self, writes, progress, *unowned):
         self._step("before local write")
-        self._table.apply(writes, progress)
+        self._table.apply(writes, progress, *unowned)
         self._step("after local write")
 
 

@@ -66,6 +66,12 @@ def test_a_task_directory_that_cannot_be_made_or_emptied_is_one_sentence(member,
     with pytest.raises(StoreError, match="0_0 of task 0_0 cannot be made: File exists; remove"):
         owner.poll()
     (tmp_path / "one/0_0").unlink()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "one/0_0").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match=r"0_0 is a symbolic link to .*elsewhere, and nothing"):
+        owner.poll()
+    assert not list((tmp_path / "elsewhere").iterdir())
+    (tmp_path / "one/0_0").unlink()
     owner.finish()
     owner.revoke()
     owner.stores.on_tasks_assigned({}, {})
@@ -87,8 +93,8 @@ def test_a_copy_is_rebuilt_when_brokers_may_have_removed_tombstones(
     owner.finish()
     for replica in owner.stores._copies[TASK].replicas.values():
         table = replica.table
-        then_ms = table.progress.saved_ms - minutes * 60_000
-        table.apply({}, replace(table.progress, saved_ms=then_ms))
+        then_ms = table.progress.complete_ms - minutes * 60_000
+        table.apply({}, replace(table.progress, complete_ms=then_ms))
     owner.stores.close()
     for log in cluster.logs.values():
         log.append(owned_record(CHANGELOGS[0], b"new", b"1", Owner(2, b"12345678")))

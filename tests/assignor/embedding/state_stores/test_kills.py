@@ -171,6 +171,7 @@ def checkpoint_before_produce(monkeypatch):
                     writes,
                     position=store.position + len(writes) + 1,
                     owner=copy.owner,
+                    begun=each.begun,
                     commit=each.value,
                 )
             copy.commit = each.commit
@@ -199,6 +200,7 @@ def writes_before_the_commit_record(monkeypatch):
                     self.commit.writes[name],
                     position=max(found) + 2,
                     owner=copy.owner,
+                    begun=self.begun,
                     commit=self.value,
                 )
             copy.commit = self.commit

@@ -21,7 +21,7 @@ from assignor.embedding.state_stores.records import (
 )
 from assignor.embedding.state_stores.replica import REBUILD_AFTER_S, Replica
 from assignor.embedding.state_stores.sqlite import SqliteTable
-from assignor.embedding.state_stores.tables import DictTable
+from assignor.embedding.state_stores.tables import DictTable, Moment
 from assignor.stores import StoreError
 from encoding import TopicPartition
 
@@ -31,7 +31,13 @@ FIRST, SECOND = Owner(1, b"11111111"), Owner(2, b"00000000")
 
 def record(offset, key, value, owner=FIRST):
     made = owned_record(CHANGELOG, key, value, owner)
-    return SimpleNamespace(offset=offset, key=key, value=value, headers=list(made.headers))
+    return read_record(offset, key, value, made.headers)
+
+
+def read_record(offset, key, value, headers):
+    return SimpleNamespace(
+        offset=offset, key=key, value=value, headers=headers and list(headers), timestamp=-1
+    )
 
 
 @pytest.fixture
@@ -61,17 +67,18 @@ def test_records_of_an_earlier_owner_do_not_count_and_are_remembered(replica):
     replica.restore([record(4, b"two", b"2", SECOND)])
     assert dict(replica.table.items()) == {b"one": b"1", b"two": b"2"}
     assert replica.commit == Commit()
-    assert replica.repairs({}) == {b"one": b"1", COMMIT_KEY: None}
-    assert replica.repairs({b"one": b"newer"})[b"one"] == b"newer"
+    assert list(replica.repairs({})) == [(COMMIT_KEY, None), (b"one", b"1")]
+    assert dict(replica.repairs({b"one": b"newer"}))[b"one"] == b"newer"
 
 
 def test_records_of_other_programs_count_until_a_task_has_run(replica):
-    plain = SimpleNamespace(offset=0, key=b"one", value=b"1", headers=())
+    plain = read_record(0, b"one", b"1", ())
     replica.restore([plain, record(1, OWNER_KEY, b"")])
-    replica.restore([SimpleNamespace(offset=2, key=b"one", value=b"2", headers=None)])
-    replica.restore([SimpleNamespace(offset=3, key=None, value=b"2", headers=())])
+    replica.restore([read_record(2, b"one", b"2", None)])
+    replica.restore([read_record(3, None, b"2", ())])
     assert dict(replica.table.items()) == {b"one": b"1"}
     assert replica.unowned == {b"one"}
+    assert replica.position == 4, "a record without a key is read, too"
 
 
 def test_records_below_the_position_are_skipped(replica):
@@ -114,34 +121,49 @@ def test_a_copy_of_a_changelog_that_was_made_anew_is_rebuilt_though_it_is_longer
 
     replica = opened()
     replica.restore([record(9, b"one", b"1")])
-    written_ms = replica.table.progress.saved_ms
+    begun_ms = replica.table.progress.complete_ms
     for topic_id in (None, first, None, first):
         replica.check_range(0, 12, topic_id)
         assert (replica.position, replica.table.get(b"one")) == (10, b"1")
         replica.table.close()
         replica = opened()
     assert replica.table.progress.topic_id == first
-    assert replica.table.progress.saved_ms == written_ms, "it was not brought up to date"
+    assert replica.table.progress.complete_ms == begun_ms, "it was not brought up to date"
     replica.restore([record(10, b"two", b"2")])
     assert replica.table.progress.topic_id == first
     replica.check_range(0, 12, second)
     assert "is rebuilt: the changelog was deleted and made anew" in caplog.text
     assert (replica.position, dict(replica.table.items())) == (0, {})
-    replica.written({b"one": b"3"}, position=1, owner=SECOND)
+    replica.written({b"one": b"3"}, position=1, owner=SECOND, begun=Moment.now())
     replica.table.close()
     replica = opened()
     assert (replica.table.progress.topic_id, replica.position) == (second, 1)
     replica.table.close()
 
 
+def with_time(replica, ahead_s):
+    """The same copy, opened by another process; its time is this many seconds from now."""
+    replica.restore([record(9, b"one", b"1")])
+    then_ms = round((time.time() + ahead_s) * 1000)
+    replica.table.progress = replace(replica.table.progress, complete_ms=then_ms)
+    return Replica("counts", CHANGELOG, replica.table)
+
+
+def read_on(replica, end):
+    """Read what there is up to an offset, as a reader of changelogs does."""
+    replica.check_range(0, end)
+    if end > replica.position:
+        replica.restore([record(end - 1, b"two", b"2")])
+    if replica.needs_check:
+        replica.check_range(0, end)
+
+
 @pytest.mark.parametrize(
     ("end", "ahead_s", "is_kept"), [(10, 7200, True), (11, 7200, False), (11, 30, True)]
 )
 def test_a_copy_from_the_future_is_rebuilt(replica, end, ahead_s, is_kept):
-    replica.restore([record(9, b"one", b"1")])
-    saved_ms = round((time.time() + ahead_s) * 1000)
-    replica.table.progress = replace(replica.table.progress, saved_ms=saved_ms)
-    replica.check_range(0, end)
+    replica = with_time(replica, ahead_s)
+    read_on(replica, end)
     assert (replica.table.get(b"one") == b"1") is is_kept
 
 
@@ -159,8 +181,8 @@ def test_keys_to_repair_are_kept_with_the_position(tmp_path):
     replica.table.close()
     replica = Replica("counts", CHANGELOG, SqliteTable(path, CHANGELOG))
     assert replica.position == 4
-    assert replica.repairs({}) == {b"one": b"1", b"two": None}
-    replica.written({b"one": b"1"}, position=5, owner=SECOND)
+    assert dict(replica.repairs({})) == {b"one": b"1", b"two": None}
+    replica.written({b"one": b"1"}, position=5, owner=SECOND, begun=Moment.now())
     replica.table.close()
     replica = Replica("counts", CHANGELOG, SqliteTable(path, CHANGELOG))
     assert replica.unowned == {b"two"}
@@ -173,10 +195,8 @@ def test_keys_to_repair_are_kept_with_the_position(tmp_path):
 
 @pytest.mark.parametrize(("end", "is_kept"), [(10, True), (11, False)])
 def test_a_copy_that_may_have_missed_tombstones_is_rebuilt(replica, end, is_kept):
-    replica.restore([record(9, b"one", b"1")])
-    hours_ago_ms = round((time.time() - REBUILD_AFTER_S - 60) * 1000)
-    replica.table.progress = replace(replica.table.progress, saved_ms=hours_ago_ms)
-    replica.check_range(0, end)
+    replica = with_time(replica, -REBUILD_AFTER_S - 60)
+    read_on(replica, end)
     assert (replica.table.get(b"one") == b"1") is is_kept
 
 

@@ -4,7 +4,9 @@ import os
 import resource
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 
@@ -16,7 +18,7 @@ from assignor.stores import StoreError
 from encoding import TopicPartition
 
 CHANGELOG = TopicPartition("app-counts-changelog", 1)
-AT = Progress(position=7, owner=Owner(3, b"12345678"), commit=b"commit", saved_ms=12)
+AT = Progress(position=7, owner=Owner(3, b"12345678"), commit=b"commit", complete_ms=12)
 
 
 @pytest.fixture
@@ -48,6 +50,13 @@ def test_many_entries_are_read_page_by_page(table):
     table.apply(entries, AT)
     assert dict(table.items()) == entries
     assert len(list(table.items(b"00"))) == 1000
+
+
+def test_a_table_that_begins_anew_has_no_keys_to_repair(table):
+    table.apply({b"one": b"1"}, AT, {b"hidden": True})
+    assert table.unowned == {b"hidden"}
+    table.clear()
+    assert (dict(table.items()), table.progress, table.unowned) == ({}, Progress(), set())
 
 
 def test_threads_read_a_file_in_turn(path):
@@ -230,3 +239,54 @@ def test_a_process_without_file_descriptors_is_told_so(tmp_path):
             SqliteTable(tmp_path / "counts.db", CHANGELOG)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
+def test_a_file_that_is_a_link_is_not_written_through(path, tmp_path, suffix):
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"")  # SQLite takes an empty file for a new database
+    path.with_name(path.name + suffix).symlink_to(victim)
+    with pytest.raises(StoreError, match=rf"counts\.db{suffix} is a symbolic link to .*victim"):
+        SqliteTable(path, CHANGELOG)
+    assert victim.read_bytes() == b""
+
+
+SCHEMA = """
+    create table items (key blob primary key, value blob not null) without rowid;
+    create table progress (
+        topic text not null, partition integer not null, position integer not null,
+        epoch integer not null, process blob not null, last_commit blob not null,
+        saved_ms integer not null
+    );
+    create table unowned (key blob primary key) without rowid;
+    create table topic (id blob not null);
+"""
+"""The tables of the releases before, where `saved_ms` was the time of the last write."""
+
+
+def test_a_file_of_an_earlier_release_is_read_as_complete_at_its_last_write(path):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            f"{SCHEMA} pragma application_id = {0x53524253}; pragma user_version = 1;"
+        )
+        connection.execute("insert into items values (?, ?)", (b"one", b"1"))
+        connection.execute("insert into unowned values (?)", (b"hidden",))
+        connection.execute("insert into topic values (?)", (UUID(int=7).bytes,))
+        row = (*CHANGELOG, 2, 3, b"12345678", b"commit", 12)
+        connection.execute("insert into progress values (?, ?, ?, ?, ?, ?, ?)", row)
+        connection.commit()
+    with closing(SqliteTable(path, CHANGELOG)) as table:
+        assert table.progress == replace(AT, position=2, topic_id=UUID(int=7))
+        assert (table.unowned, table.get(b"one")) == ({b"hidden"}, b"1")
+
+
+def test_an_earlier_release_reads_the_file_and_rebuilds_it_no_later_than_this_one(path):
+    with closing(SqliteTable(path, CHANGELOG)) as table:
+        table.apply({b"one": b"1"}, AT, {b"hidden": True, b"other": True})
+        table.apply({}, AT, {b"other": False})
+    with closing(sqlite3.connect(path)) as connection:
+        made = connection.execute("select sql from sqlite_master where sql is not null").fetchall()
+        assert connection.execute("select saved_ms from progress").fetchall() == [(AT.complete_ms,)]
+        assert connection.execute("select key from unowned").fetchall() == [(b"hidden",)]
+    wanted = {" ".join(each.split()) for each in SCHEMA.split(";") if each.strip()}
+    assert {" ".join(statement.lower().split()) for (statement,) in made} == wanted
