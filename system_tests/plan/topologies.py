@@ -1,10 +1,19 @@
 """The plan of a rolling change of the topology: what becomes of each subtopology and its state."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from assignor.topology import Change, Subtopology, SubtopologyChange, compare_topologies
+from assignor.topology import (
+    Change,
+    Subtopology,
+    SubtopologyChange,
+    chains,
+    compare_topologies,
+    conflicting_topics,
+    content_fingerprint,
+    reused_topics,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +28,9 @@ class SubtopologyPlan:
         empty: changelogs whose state begins empty.
         orphaned: changelogs that nothing reads any more.
         left: repartition topics in which records may be left that nothing reads.
+        begins: topics from outside that only the new form reads; ends: that only the old one reads.
+        together: source topics of the chain that it is a part of; empty if each partition changes
+            by itself.
         differs_in_sinks: the written topics differ; both versions run it until the bounce is over.
             False where a side is a saved group, whose written topics are not known.
         rollback: how to go back, and until when.
@@ -32,6 +44,9 @@ class SubtopologyPlan:
     empty: tuple[str, ...]
     orphaned: tuple[str, ...]
     left: tuple[str, ...]
+    begins: tuple[str, ...]
+    ends: tuple[str, ...]
+    together: tuple[str, ...]
     differs_in_sinks: bool
     rollback: str
 
@@ -95,24 +110,48 @@ def topology_plan(old: PlannedTopology, new: PlannedTopology) -> TopologyPlan:
     changes = compare_topologies(*sides)
     placeholders = {*old.placeholders, *new.placeholders}
     known = tuple(c for c in changes if c.kind is Change.KEPT or not _has(c, placeholders))
+    joined = () if is_saved else _chains(*sides)
     parts = tuple(
-        _subtopology(c, knows_sinks=not is_saved, knows_state=c in known) for c in changes
+        _subtopology(c, joined, knows_sinks=not is_saved, knows_state=c in known) for c in changes
     )
     changed = any(c.kind is not Change.KEPT for c in changes)
     is_same_version = changed and new.version <= old.version
-    obstacle = (
-        f"the new topology has version {new.version}, the old one {old.version}: give the new one"
-        f" a higher version, Topology(version={old.version + 1})"
-    )
+    obstacles = list(conflicting_topics(*sides))
+    if is_same_version:
+        obstacles.insert(
+            0,
+            f"the new topology has version {new.version}, the old one {old.version}: give the new"
+            f" one a higher version, Topology(version={old.version + 1})",
+        )
     return TopologyPlan(
         old_version=old.version,
         new_version=new.version,
         subtopologies=parts,
-        steps=tuple(_steps(old, new)) if changed and not is_same_version else (),
-        obstacles=(obstacle,) if is_same_version else (),
+        steps=tuple(_steps(old, new)) if changed and not obstacles else (),
+        obstacles=tuple(obstacles),
         warnings=tuple(
-            dict.fromkeys((*_unknown_topics(old), *_unknown_topics(new), *_warnings(known)))
+            dict.fromkeys(
+                (
+                    *_unknown_topics(old),
+                    *_unknown_topics(new),
+                    *_warnings(known),
+                    *_repartition_warnings(parts, old.version, new.version),
+                    *map(_reuse, reused_topics(*sides)),
+                    *(_unknown_writers(*sides) if is_saved else ()),
+                )
+            )
         ),
+    )
+
+
+def _chains(
+    old: Sequence[Subtopology], new: Sequence[Subtopology]
+) -> tuple[tuple[Subtopology, ...], ...]:
+    """The subtopologies of both sides that change together."""
+    parts = (*old, *new)
+    return tuple(
+        tuple(part for part in parts if content_fingerprint(part) in forms)
+        for forms in chains({0: old, 1: new})
     )
 
 
@@ -144,9 +183,14 @@ def _unknown_topics(side: PlannedTopology) -> Iterator[str]:
 
 
 def _subtopology(
-    change: SubtopologyChange, *, knows_sinks: bool, knows_state: bool
+    change: SubtopologyChange,
+    joined: Sequence[Sequence[Subtopology]],
+    *,
+    knows_sinks: bool,
+    knows_state: bool,
 ) -> SubtopologyPlan:
     of = change.new or change.old
+    chain = next((c for c in joined if any(part in c for part in (*change.old, *change.new))), ())
     sinks = [{t for part in side for t in part.sink_topics} for side in (change.old, change.new)]
     kind = change.kind if knows_state else Change.CHANGED
     return SubtopologyPlan(
@@ -158,8 +202,11 @@ def _subtopology(
         empty=change.new_changelogs if change.old and knows_state else (),
         orphaned=change.orphaned_changelogs if knows_state else (),
         left=change.left_repartition_topics,
+        begins=change.new_sources if change.old or chain else (),
+        ends=change.former_sources if change.new or chain else (),
+        together=tuple(sorted({topic for part in chain for topic in part.source_topics})),
         differs_in_sinks=bool(knows_sinks and change.old and change.new) and sinks[0] != sinks[1],
-        rollback=_ROLLBACKS[kind],
+        rollback=_ROLLBACKS[Change.CHANGED if chain and kind is not Change.RENAMED else kind],
     )
 
 
@@ -199,6 +246,48 @@ def _warnings(changes: tuple[SubtopologyChange, ...]) -> Iterator[str]:
             )
 
 
+def _repartition_warnings(
+    parts: Sequence[SubtopologyPlan], old_version: int, new_version: int
+) -> Iterator[str]:
+    """What a change of sources and of repartition topics means for the time of the bounce."""
+    for together in dict.fromkeys(part.together for part in parts if part.together):
+        yield (
+            f"what reads {', '.join(together)} changes together, in one rebalance, since a"
+            f" repartition topic that joins it changes: members with version {old_version} run all"
+            f" of it until more members have version {new_version}, then these do; half of the"
+            " members must be able to carry it"
+        )
+    for part in parts:
+        for topics, version in ((part.begins, new_version), (part.ends, old_version)):
+            if topics:
+                yield (
+                    f"only version {version} reads {', '.join(topics)}: partitions that run in the"
+                    " other version are not read meanwhile, and the leader reports that they wait"
+                )
+
+
+def _reuse(topic: str) -> str:
+    return (
+        f"records left in {topic} are taken for others: the two versions write different things to"
+        " it; give the topic of the new one another name"
+    )
+
+
+def _unknown_writers(old: Sequence[Subtopology], new: Sequence[Subtopology]) -> Iterator[str]:
+    """As a saved group does not have what is written: whether anything may change together."""
+    sides = [
+        [replace(part, sink_topics=tuple(sorted(topics))) for part in side]
+        for side in (old, new)
+        for topics in [{topic.name for part in side for topic in part.repartition_topics}]
+    ]
+    if chains({0: sides[0], 1: sides[1]}):
+        yield (
+            "subtopologies that write and read a repartition topic may change together, in one"
+            " rebalance: a saved group does not say what is written; compare two topologies by"
+            " MODULE:NAME"
+        )
+
+
 def _readers(side: tuple[Subtopology, ...], changelog: str) -> set[str]:
     """Source topics of the subtopologies that have a changelog."""
     return {t for part in side if changelog in part.changelog_topics for t in part.source_topics}
@@ -222,11 +311,15 @@ def topology_lines(plan: TopologyPlan) -> Iterator[str]:
             ("empty", part.empty),
             ("orphaned", part.orphaned),
             ("left", part.left),
+            ("begins", part.begins),
+            ("ends", part.ends),
+            ("together", part.together),
         ):
             if topics:
                 yield f"  {name + ':':10} {', '.join(topics)}"
         if part.differs_in_sinks:
-            yield "  writes:    other topics than before; both versions run it during the bounce"
+            during = "" if part.together else "; both versions run it during the bounce"
+            yield f"  writes:    other topics than before{during}"
         yield f"  rollback:  {part.rollback}"
     for number, step in enumerate(plan.steps, 1):
         yield ""

@@ -5,9 +5,9 @@ number while a member carries it. A number is free again one rebalance after the
 gone, so that the table stays as long as what live members carry.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from assignor.topology import CarriedTopologies, Subtopology, content_fingerprint
 
@@ -24,10 +24,12 @@ class MemberForms:
     Attributes:
         to_group: number in the group of each of its numbers; -1: the group does not number it.
         versions: content of each subtopology -> versions of the topology that contain it.
+        writes: content of each subtopology -> topics that the member writes when it runs it.
     """
 
     to_group: tuple[int, ...]
     versions: Mapping[bytes, tuple[int, ...]]
+    writes: Mapping[bytes, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,11 @@ class Numbering:
     live: frozenset[bytes]
     retired: tuple[Subtopology, ...]
     reused: frozenset[int]
+
+
+def written_by(parts: Iterable[Subtopology]) -> dict[bytes, frozenset[str]]:
+    """Return the content of each subtopology that writes topics -> these topics."""
+    return {content_fingerprint(part): frozenset(part.sink_topics) for part in parts}
 
 
 def numbered(
@@ -88,7 +95,9 @@ def numbered(
             to_group.append(places.get(form, NOT_HERE))
             if form in places:
                 versions[form] = contained
-        by_member[member] = MemberForms(to_group=tuple(to_group), versions=versions)
+        by_member[member] = MemberForms(
+            to_group=tuple(to_group), versions=versions, writes=written_by(program.subtopologies)
+        )
     while free and free[-1] == len(table) - 1:
         free.pop()
         table.pop()

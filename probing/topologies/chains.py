@@ -1,0 +1,119 @@
+"""Chains: families that repartition topics join, and that change their version together.
+
+A member writes to all partitions of a repartition topic. If two versions of the topology read the
+topic in different forms and nothing that writes it is common to them, no mix of the two works: what
+members of one version write, tasks of the other version do not read, or take for something else.
+The families of the readers and of all writers of such a topic are a chain.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import combinations
+
+from probing.topologies.memory import Carrier
+from probing.topologies.overlap import families
+
+Shape = frozenset[tuple[bytes, frozenset[str]]]
+"""The forms of one version, each with the topics that it writes and that members read."""
+
+
+def joined_families(
+    members: Sequence[Carrier], topics: Mapping[bytes, frozenset[str]]
+) -> tuple[tuple[frozenset[bytes], bool], ...]:
+    """Return the families of the forms that members carry, those of a chain as one.
+
+    Args:
+        members: live members that can run tasks.
+        topics: fingerprint of each form -> topics of which one task at a time may use a partition.
+
+    Returns:
+        The forms of each family or chain, and whether it is a chain.
+    """
+    live = {form: topics[form] for member in members for form in member.forms}
+    found = families(live)
+    family_of = {form: number for number, family in enumerate(found) for form in family}
+    shapes = carried_shapes(members, live.keys(), live).values()
+    programs = sorted({shape for carried in shapes for shape in carried.values()}, key=_by_content)
+    # Topic -> families of its readers and of its writers, as strings: `families` then returns the
+    # connected sets of topics.
+    joined = {topic: set[str]() for topic in _changed_topics(programs, live, family_of)}
+    for program in programs:
+        for form, written in program:
+            for topic in joined.keys() & (live[form] | written):
+                joined[topic].add(str(family_of[form]))
+    chains = [
+        {int(number) for topic in linked for number in joined[topic]}
+        for linked in families({topic: frozenset(numbers) for topic, numbers in joined.items()})
+    ]
+    single = set(range(len(found))).difference(*chains)
+    return (
+        *((found[number], False) for number in sorted(single)),
+        *((frozenset[bytes]().union(*(found[n] for n in chain)), True) for chain in chains),
+    )
+
+
+def _changed_topics(
+    programs: Iterable[Shape],
+    live: Mapping[bytes, frozenset[str]],
+    family_of: Mapping[bytes, int],
+) -> list[str]:
+    """Repartition topics that two versions read in different forms, and whose writers are apart.
+
+    Writers are apart if they use no topic in common. A version that has the family of the readers
+    and does not read the topic, or does not write it, counts as one with other readers or writers.
+    """
+    family_of_topic = {topic: family_of[form] for form, names in live.items() for topic in names}
+    # Topic -> of each version: the forms that read it, and what its writers use.
+    uses: dict[str, list[tuple[set[bytes], set[str]]]] = {}
+    written = sorted({topic for program in programs for _, names in program for topic in names})
+    for program in programs:
+        present = {family_of[form] for form, _ in program}
+        for topic in written:
+            if family_of_topic[topic] in present:
+                readers = {form for form, _ in program if topic in live[form]}
+                writers = {name for form, names in program if topic in names for name in live[form]}
+                uses.setdefault(topic, []).append((readers, writers))
+    return [
+        topic
+        for topic, found in uses.items()
+        if any(a[0] != b[0] and a[1].isdisjoint(b[1]) for a, b in combinations(found, 2))
+    ]
+
+
+def carried_shapes(
+    members: Iterable[Carrier], forms: AbstractSet[bytes], topics: Mapping[bytes, frozenset[str]]
+) -> dict[str, dict[int, Shape]]:
+    """Return member id -> version of the topology -> what the member carries of these forms.
+
+    Args:
+        members: live members that can run tasks.
+        forms: fingerprints; of the topics that they write, only those that one of them reads count.
+        topics: fingerprint of each form -> topics of which one task at a time may use a partition.
+    """
+    read = {topic for form in forms for topic in topics[form]}
+    found: dict[str, dict[int, Shape]] = {}
+    for member in members:
+        parts: dict[int, set[tuple[bytes, frozenset[str]]]] = {}
+        for form in forms & member.forms.keys():
+            for version in member.forms[form]:
+                parts.setdefault(version, set()).add(
+                    (form, member.writes.get(form, frozenset()) & read)
+                )
+        found[member.member_id] = {v: frozenset(shape) for v, shape in parts.items()}
+    return found
+
+
+def forms_of(shape: Shape) -> frozenset[bytes]:
+    """Return the fingerprints of the forms of a shape."""
+    return frozenset(form for form, _ in shape)
+
+
+def most_common(shapes: Iterable[Shape]) -> Shape:
+    """Return the shape that is there most often; of several, the first by content."""
+    counts = Counter(shapes)
+    return max(sorted(counts, key=_by_content), key=counts.__getitem__)
+
+
+def _by_content(shape: Shape) -> list[tuple[bytes, list[str]]]:
+    return sorted((form, sorted(written)) for form, written in shape)
