@@ -91,8 +91,7 @@ def decide_forms(
     for family, is_chain in sorted(joined_families(members, topics), key=lambda f: min(f[0])):
         decision, entry = _decide_family(family, members, topics, memory=memory, level=level)
         if is_chain and decision.version is not None:
-            decision, runs_wanted = _decide_chain(decision, decision.version, members, topics, running)
-            entry = entry if runs_wanted else None
+            decision = _decide_chain(decision, decision.version, members, topics, running)
         found.append(decision)
         if entry is not None:
             memory |= dict.fromkeys(family, entry)
@@ -206,8 +205,8 @@ def _decide_chain(
     members: Sequence[Carrier],
     topics: Mapping[bytes, frozenset[str]],
     running: Mapping[str, frozenset[bytes]],
-) -> tuple[FamilyDecision, bool]:
-    """Return which version of a chain runs, and whether it is the wanted version.
+) -> FamilyDecision:
+    """Return which version of a chain runs, and on which members.
 
     Args:
         family: the decision as for one family, which wants `version`.
@@ -238,7 +237,7 @@ def _decide_chain(
     )
     rule = chain_rule(numbers)
     if rule.runs_wanted:
-        return replace(family, wanted=forms_of(wanted), able=able[wanted]), True
+        return replace(family, wanted=forms_of(wanted), able=able[wanted])
     return replace(
         family,
         wanted=forms_of(other),
@@ -246,4 +245,4 @@ def _decide_chain(
         rule=rule.name,
         why=why_chain(numbers, rule),
         able=able[other],
-    ), False
+    )

@@ -80,6 +80,11 @@ TWO_TOPICS = {
         [LINES, part("x", "", "rr"), part("r rr", "counts")],
         [part("x", "", "rr"), part("lines rr", "counts")],
     ),
+    "topics merged": (
+        [part("lines", "", "r rr"), COUNT, part("rr", "sums")],
+        [LINES, part("r", "counts sums")],
+    ),
+    "second branch added": ([LINES, COUNT], [part("lines", "", "r rr"), COUNT, part("rr", "sums")]),
     "swapped": (
         [LINES, COUNT, part("x", "", "rr"), part("rr", "sums")],
         [part("lines", "", "rr"), part("rr", "counts"), part("x", "", "r"), part("r", "sums")],
@@ -87,3 +92,8 @@ TWO_TOPICS = {
 }
 CHANGES = {**PLAIN, **ONE_TOPIC, **TWO_TOPICS}
 """Name -> the subtopologies of the old program and of the new one."""
+CHAINED = {
+    *("removed", "added", "renamed", "moved", "moved to a new source", "second removed"),
+    *("both removed", "both added", "join loses one", "topics merged", "swapped"),
+}
+"""Changes in which subtopologies that a repartition topic joins change together."""

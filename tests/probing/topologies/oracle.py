@@ -114,7 +114,7 @@ class Oracle:
                 )
                 reported |= bool(allowed)
                 if lost and not allowed:
-                    found.breaks("records do not reach their store", f"{topic}-{p}: {lost}: {state}")
+                    found.breaks("records do not reach their store", f"{topic}-{p} {lost}; {state}")
         found.reported += reported
 
     def lost(self, topic, p, readers):

@@ -2,8 +2,9 @@
 
 import pytest
 
+from probing.topologies import Carrier, joined_families
 from tests.nightly import sample
-from tests.probing.topologies.changes import CHANGES, ONE_TOPIC, TWO_TOPICS
+from tests.probing.topologies.changes import CHAINED, CHANGES, ONE_TOPIC, TWO_TOPICS
 from tests.probing.topologies.model import Model
 
 REPORTED = {
@@ -22,6 +23,23 @@ def test_every_change_survives_one_crash(change, durable):
         assert found.broken == []
         assert found.ended > 0
         assert found.records > 0
+
+
+@pytest.mark.parametrize("change", sorted(CHANGES))
+def test_only_changed_repartition_topics_make_a_chain(change):
+    members = [
+        Carrier(
+            member_id=f"m{version}",
+            process=f"p{version}",
+            forms={part.form: (version,) for part in parts},
+            writes={part.form: part.sinks for part in parts},
+        )
+        for version, parts in enumerate(CHANGES[change], 1)
+    ]
+    topics = Model(change, 1).topics
+    joined = joined_families(members, topics)
+    assert sorted(form for forms, _ in joined for form in forms) == sorted(topics)
+    assert any(is_chain for _, is_chain in joined) == (change in CHAINED)
 
 
 @pytest.mark.parametrize("change", sorted({**ONE_TOPIC, **TWO_TOPICS}))
