@@ -7,7 +7,13 @@ from itertools import zip_longest
 from types import MappingProxyType
 from typing import Final
 
-from probing.topologies.chains import carried_shapes, forms_of, joined_families, most_common
+from probing.topologies.chains import (
+    Shape,
+    carried_shapes,
+    forms_of,
+    joined_families,
+    most_common,
+)
 from probing.topologies.memory import (
     MOST_UNSHARED,
     Carrier,
@@ -218,7 +224,7 @@ def _decide_chain(
     shapes = carried_shapes(members, family.forms, topics)
     wanted = most_common([carried[version] for carried in shapes.values() if version in carried])
     others = [shape for carried in shapes.values() for shape in carried.values() if shape != wanted]
-    ran = []
+    ran: list[Shape] = []
     for name, carried in shapes.items():
         forms = running.get(name, frozenset()) & family.forms
         fitting = {shape for shape in carried.values() if forms <= forms_of(shape)}
