@@ -58,8 +58,9 @@ such a topic are a *chain*. One version of the whole chain runs, on the members 
 version; the leader decides which by these rules. The version of the topology that a family wants is
 decided as above, for the chain as for one family.
 
-A repartition topic that is read in all versions of its family makes no chain: a store may be added
-or renamed before or behind it, and a branch that writes to a topic of its own may be added or
+A repartition topic makes no chain if both versions read it in the same subtopology, or if its
+writers have a source topic or a store in common in both versions. So a store may be added or
+renamed before or after the topic, and a branch that writes to a topic of its own may be added or
 removed."""
 
 _WAITS = """## What waits is reported
