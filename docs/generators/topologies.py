@@ -106,6 +106,8 @@ _LIMITS = """## Limits
   believed: tasks may return to the old form. This state needs crashes of two other members.
 - Standby copies of a partition that stays in an old form are not kept.
 - Records that are left in a repartition topic when a chain changes are not read any more.
+- A version counts as reached from the first rebalance with a member that carries it, even while its
+  chain still runs in the other version. If all such members stop, orphaned partitions wait.
 - Between the rebalance that changes a chain and the one after it, no member runs the chain.
 - A program may carry two versions of a chain only if each task writes the same topics in both.
 - While members run different topologies, tasks are placed separately for each set of members that

@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from probing.topologies import decide, families, units
+from probing.topologies import decide, families, lowered, units
 from tests.assignor.rebalance.forms.watched_group import Watched, bounced, topology
 from tests.nightly import sample
 from tests.probing.topologies.changes import CHANGES, ONE_TOPIC, TWO_TOPICS
@@ -43,6 +43,19 @@ def test_a_crash_and_a_lost_canary_stop_nothing_in_silence(change):
         group.settle("m0")
         group.look()
         assert group.found.broken == []
+
+
+@pytest.mark.parametrize("change", sorted(REPEATED))
+def test_the_way_back_after_an_operator_lowered_the_version_loses_no_record(change):
+    for members in (2, 3, 4):
+        group = bounced(change, members, range(members), members - 1)
+        for member in group.members.values():
+            member.topology.reached = lowered(member.topology.reached, member.topology.reached, 1)
+        for number in range(members):
+            group.bounce(f"m{number}", "m0" if number else "m1", version=1)
+        assert group.found.broken == []
+        assert {group.program(name) for name in group.members} == {1}
+        assert group.last.waiting == ()
 
 
 def one_by_one(members, topics):

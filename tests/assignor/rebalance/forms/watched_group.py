@@ -105,12 +105,12 @@ class Watched(MixedGroup):
             assert self.last.waiting
             assert self.last.waiting_tasks > 0
 
-    def bounce(self, name, leader):
+    def bounce(self, name, leader, version=2):
         kept = self.stop(name)
         if self.members:
             self.settle(leader if leader in self.members else min(self.members))
             self.look()
-        self.start(name, topology(self.change, 2), reached=kept)
+        self.start(name, topology(self.change, version), reached=kept)
         self.settle(leader)
         self.look()
 
