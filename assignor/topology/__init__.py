@@ -5,7 +5,6 @@ from assignor.topology.contents import (
     conflicting_topics,
     content_fingerprint,
     exclusive_topics,
-    reused_topics,
     with_sinks,
 )
 from assignor.topology.subtopologies import HIGHEST_VERSION, Topology
@@ -43,7 +42,6 @@ __all__ = [
     "exclusive_topics",
     "is_topic_name",
     "plan_tasks",
-    "reused_topics",
     "source_counts",
     "with_sinks",
     "without_subtopologies",

@@ -5,7 +5,7 @@ subtopologies that can run in one of the two versions only (docs/topologies.md).
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import lru_cache
@@ -55,8 +55,10 @@ def exclusive_topics(part: Subtopology) -> frozenset[str]:
     return frozenset((*part.source_topics, *part.changelog_topics))
 
 
-def chains(versions: Mapping[int, Sequence[Subtopology]]) -> tuple[frozenset[bytes], ...]:
-    """Return the contents of subtopologies that change together: repartition topics join them.
+def chains(
+    versions: Mapping[int, Sequence[Subtopology]],
+) -> tuple[tuple[frozenset[bytes], frozenset[str]], ...]:
+    """Return the contents of subtopologies that change together, and the topics that join them.
 
     Args:
         versions: version of the topology -> its subtopologies.
@@ -71,27 +73,7 @@ def chains(versions: Mapping[int, Sequence[Subtopology]]) -> tuple[frozenset[byt
         for version, parts in sorted(versions.items())
     ]
     topics = {content_fingerprint(p): exclusive_topics(p) for ps in versions.values() for p in ps}
-    return tuple(forms for forms, is_chain in joined_families(members, topics) if is_chain)
-
-
-def reused_topics(old: Sequence[Subtopology], new: Sequence[Subtopology]) -> tuple[str, ...]:
-    """Return the repartition topics that two versions use for different things, sorted.
-
-    They are read in different subtopologies, and those that write them have no topic in common.
-    """
-
-    def used(
-        side: Sequence[Subtopology], names: Callable[[Subtopology], Iterable[str]]
-    ) -> set[str]:
-        return {topic for part in side if name in names(part) for topic in exclusive_topics(part)}
-
-    found = []
-    for name in sorted({topic.name for part in (*old, *new) for topic in part.repartition_topics}):
-        readers = [used(side, lambda part: part.source_topics) for side in (old, new)]
-        writers = [used(side, lambda part: part.sink_topics) for side in (old, new)]
-        if readers[0] != readers[1] and all(writers) and writers[0].isdisjoint(writers[1]):
-            found.append(name)
-    return tuple(found)
+    return tuple(chain for chain in joined_families(members, topics) if chain[1])
 
 
 def conflicting_topics(old: Sequence[Subtopology], new: Sequence[Subtopology]) -> Iterator[str]:
@@ -116,7 +98,7 @@ def conflicting_topics(old: Sequence[Subtopology], new: Sequence[Subtopology]) -
 
 def check_sinks(versions: Mapping[int, Sequence[Subtopology]]) -> None:
     """Refuse a subtopology that two versions have, and that is of a chain with other sinks."""
-    for chain in chains(versions) if len(versions) > 1 else ():
+    for chain, _ in chains(versions) if len(versions) > 1 else ():
         writes: dict[bytes, tuple[int, Subtopology]] = {}
         for version, parts in sorted(versions.items()):
             for part in parts:

@@ -20,7 +20,7 @@ Shape = frozenset[tuple[bytes, frozenset[str]]]
 
 def joined_families(
     members: Sequence[Carrier], topics: Mapping[bytes, frozenset[str]]
-) -> tuple[tuple[frozenset[bytes], bool], ...]:
+) -> tuple[tuple[frozenset[bytes], frozenset[str]], ...]:
     """Return the families of the forms that members carry, those of a chain as one.
 
     Args:
@@ -28,35 +28,31 @@ def joined_families(
         topics: fingerprint of each form -> topics of which one task at a time may use a partition.
 
     Returns:
-        The forms of each family or chain, and whether it is a chain.
+        The forms of each family or chain, and the repartition topics that make it a chain.
     """
     live = {form: topics[form] for member in members for form in member.forms}
     found = families(live)
-    family_of = {form: number for number, family in enumerate(found) for form in family}
+    family_of = {form: family for family in found for form in family}
     shapes = carried_shapes(members, live.keys(), live).values()
     programs = sorted({shape for carried in shapes for shape in carried.values()}, key=_by_content)
-    # Topic -> families of its readers and of its writers, as strings: `families` then returns the
-    # connected sets of topics.
-    joined = {topic: set[str]() for topic in _changed_topics(programs, live, family_of)}
+    # Topic -> the families of its readers and of its writers.
+    joined = {topic: set[bytes]() for topic in _changed_topics(programs, live, family_of)}
     for program in programs:
         for form, written in program:
             for topic in joined.keys() & (live[form] | written):
-                joined[topic].add(str(family_of[form]))
-    chains = [
-        {int(number) for topic in linked for number in joined[topic]}
-        for linked in families({topic: frozenset(numbers) for topic, numbers in joined.items()})
-    ]
-    single = set(range(len(found))).difference(*chains)
-    return (
-        *((found[number], False) for number in sorted(single)),
-        *((frozenset[bytes]().union(*(found[n] for n in chain)), True) for chain in chains),
+                joined[topic] |= family_of[form]
+    chains = tuple(
+        (frozenset[bytes]().union(*(joined[topic] for topic in linked)), linked)
+        for linked in families({topic: frozenset(forms) for topic, forms in joined.items()})
     )
+    chained = frozenset[bytes]().union(*joined.values())
+    return (*((family, frozenset[str]()) for family in found if not family & chained), *chains)
 
 
 def _changed_topics(
     programs: Iterable[Shape],
     live: Mapping[bytes, frozenset[str]],
-    family_of: Mapping[bytes, int],
+    family_of: Mapping[bytes, frozenset[bytes]],
 ) -> list[str]:
     """Repartition topics that two versions read in different forms, and whose writers are apart.
 

@@ -94,9 +94,9 @@ def decide_forms(
     """
     memory = believe(members, topics)
     found = []
-    for family, is_chain in sorted(joined_families(members, topics), key=lambda f: min(f[0])):
+    for family, changed in sorted(joined_families(members, topics), key=lambda f: min(f[0])):
         decision, entry = _decide_family(family, members, topics, memory=memory, level=level)
-        if is_chain and decision.version is not None:
+        if changed and decision.version is not None:
             decision = _decide_chain(decision, decision.version, members, topics, running)
         found.append(decision)
         if entry is not None:

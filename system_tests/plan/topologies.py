@@ -12,7 +12,6 @@ from assignor.topology import (
     compare_topologies,
     conflicting_topics,
     content_fingerprint,
-    reused_topics,
 )
 
 
@@ -110,7 +109,7 @@ def topology_plan(old: PlannedTopology, new: PlannedTopology) -> TopologyPlan:
     changes = compare_topologies(*sides)
     placeholders = {*old.placeholders, *new.placeholders}
     known = tuple(c for c in changes if c.kind is Change.KEPT or not _has(c, placeholders))
-    joined = () if is_saved else _chains(*sides)
+    joined = () if is_saved else tuple(_chains(*sides))
     parts = tuple(
         _subtopology(c, joined, knows_sinks=not is_saved, knows_state=c in known) for c in changes
     )
@@ -135,8 +134,8 @@ def topology_plan(old: PlannedTopology, new: PlannedTopology) -> TopologyPlan:
                     *_unknown_topics(old),
                     *_unknown_topics(new),
                     *_warnings(known),
-                    *_repartition_warnings(parts, old.version, new.version),
-                    *map(_reuse, reused_topics(*sides)),
+                    *_unread_warnings(parts, old.version, new.version),
+                    *_chain_warnings(joined, old.version, new.version),
                     *(_unknown_writers(*sides) if is_saved else ()),
                 )
             )
@@ -144,15 +143,34 @@ def topology_plan(old: PlannedTopology, new: PlannedTopology) -> TopologyPlan:
     )
 
 
-def _chains(
-    old: Sequence[Subtopology], new: Sequence[Subtopology]
-) -> tuple[tuple[Subtopology, ...], ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chain:
+    """Subtopologies that change together: their contents, their sources, and why.
+
+    Attributes:
+        forms: contents of the subtopologies.
+        sources: topics that they read.
+        joining: the repartition topics that change.
+        reused: those of them that both versions read, for different things.
+    """
+
+    forms: frozenset[bytes]
+    sources: tuple[str, ...]
+    joining: tuple[str, ...]
+    reused: tuple[str, ...]
+
+
+def _chains(old: Sequence[Subtopology], new: Sequence[Subtopology]) -> Iterator[_Chain]:
     """The subtopologies of both sides that change together."""
-    parts = (*old, *new)
-    return tuple(
-        tuple(part for part in parts if content_fingerprint(part) in forms)
-        for forms in chains({0: old, 1: new})
-    )
+    read = [{topic for part in side for topic in part.source_topics} for side in (old, new)]
+    for forms, changed in chains({0: old, 1: new}):
+        parts = [part for part in (*old, *new) if content_fingerprint(part) in forms]
+        yield _Chain(
+            forms=forms,
+            sources=tuple(sorted({topic for part in parts for topic in part.source_topics})),
+            joining=tuple(sorted(changed)),
+            reused=tuple(sorted(changed & read[0] & read[1])),
+        )
 
 
 def _has(change: SubtopologyChange, topics: AbstractSet[str]) -> bool:
@@ -184,13 +202,14 @@ def _unknown_topics(side: PlannedTopology) -> Iterator[str]:
 
 def _subtopology(
     change: SubtopologyChange,
-    joined: Sequence[Sequence[Subtopology]],
+    joined: Sequence[_Chain],
     *,
     knows_sinks: bool,
     knows_state: bool,
 ) -> SubtopologyPlan:
     of = change.new or change.old
-    chain = next((c for c in joined if any(part in c for part in (*change.old, *change.new))), ())
+    own = {content_fingerprint(part) for part in (*change.old, *change.new)}
+    chain = next((chain for chain in joined if own & chain.forms), None)
     sinks = [{t for part in side for t in part.sink_topics} for side in (change.old, change.new)]
     kind = change.kind if knows_state else Change.CHANGED
     return SubtopologyPlan(
@@ -204,7 +223,7 @@ def _subtopology(
         left=change.left_repartition_topics,
         begins=change.new_sources if change.old or chain else (),
         ends=change.former_sources if change.new or chain else (),
-        together=tuple(sorted({topic for part in chain for topic in part.source_topics})),
+        together=chain.sources if chain else (),
         differs_in_sinks=bool(knows_sinks and change.old and change.new) and sinks[0] != sinks[1],
         rollback=_ROLLBACKS[Change.CHANGED if chain and kind is not Change.RENAMED else kind],
     )
@@ -246,17 +265,26 @@ def _warnings(changes: tuple[SubtopologyChange, ...]) -> Iterator[str]:
             )
 
 
-def _repartition_warnings(
+def _chain_warnings(joined: Sequence[_Chain], old_version: int, new_version: int) -> Iterator[str]:
+    """What a change of repartition topics means for the time of the bounce."""
+    for chain in joined:
+        yield (
+            f"what reads {', '.join(chain.sources)} changes together, in one rebalance, because of"
+            f" {', '.join(chain.joining)}: members with version {old_version} run all of it until"
+            f" more members have version {new_version}, then these do; half of the members must be"
+            " able to carry it"
+        )
+        for topic in chain.reused:
+            yield (
+                f"records left in {topic} are taken for others: the two versions write different"
+                " things to it; give the topic of the new one another name"
+            )
+
+
+def _unread_warnings(
     parts: Sequence[SubtopologyPlan], old_version: int, new_version: int
 ) -> Iterator[str]:
-    """What a change of sources and of repartition topics means for the time of the bounce."""
-    for together in dict.fromkeys(part.together for part in parts if part.together):
-        yield (
-            f"what reads {', '.join(together)} changes together, in one rebalance, since a"
-            f" repartition topic that joins it changes: members with version {old_version} run all"
-            f" of it until more members have version {new_version}, then these do; half of the"
-            " members must be able to carry it"
-        )
+    """What a change of source topics means for the time of the bounce."""
     for part in parts:
         for topics, version in ((part.begins, new_version), (part.ends, old_version)):
             if topics:
@@ -264,13 +292,6 @@ def _repartition_warnings(
                     f"only version {version} reads {', '.join(topics)}: partitions that run in the"
                     " other version are not read meanwhile, and the leader reports that they wait"
                 )
-
-
-def _reuse(topic: str) -> str:
-    return (
-        f"records left in {topic} are taken for others: the two versions write different things to"
-        " it; give the topic of the new one another name"
-    )
 
 
 def _unknown_writers(old: Sequence[Subtopology], new: Sequence[Subtopology]) -> Iterator[str]:

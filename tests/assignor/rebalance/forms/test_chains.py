@@ -60,7 +60,7 @@ def test_the_way_back_after_an_operator_lowered_the_version_loses_no_record(chan
 
 def one_by_one(members, topics):
     live = {form: topics[form] for member in members for form in member.forms}
-    return [(family, False) for family in families(live)]
+    return [(family, frozenset()) for family in families(live)]
 
 
 def first_owner(family, running, members, topics):
