@@ -7,7 +7,7 @@ The families of the readers and of all writers of such a topic are a chain.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import combinations
 
@@ -89,14 +89,18 @@ def carried_shapes(
     """
     read = {topic for form in forms for topic in topics[form]}
     found: dict[str, dict[int, Shape]] = {}
+    # Most members run one of a few programs: their shapes are built once.
+    by_program: dict[Hashable, dict[int, Shape]] = {}
     for member in members:
-        parts: dict[int, set[tuple[bytes, frozenset[str]]]] = {}
-        for form in forms & member.forms.keys():
-            for version in member.forms[form]:
-                parts.setdefault(version, set()).add(
-                    (form, member.writes.get(form, frozenset()) & read)
-                )
-        found[member.member_id] = {v: frozenset(shape) for v, shape in parts.items()}
+        program = (frozenset(member.forms.items()), frozenset(member.writes.items()))
+        if program not in by_program:
+            parts: dict[int, set[tuple[bytes, frozenset[str]]]] = {}
+            for form in forms & member.forms.keys():
+                written = member.writes.get(form, frozenset()) & read
+                for version in member.forms[form]:
+                    parts.setdefault(version, set()).add((form, written))
+            by_program[program] = {v: frozenset(shape) for v, shape in parts.items()}
+        found[member.member_id] = by_program[program]
     return found
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from assignor.errors import TaskAssignmentError
-from assignor.rebalance.forms.numbering import written_by
 from assignor.topology import (
     CarriedTopologies,
     Subtopology,
@@ -55,7 +54,7 @@ class Admission:
 
     def admit(self, carried: CarriedTopologies) -> str:
         """Return why a program is refused; empty: it is admitted."""
-        written = written_by(carried.subtopologies)
+        written = {content_fingerprint(p): {*p.sink_topics} for p in carried.subtopologies}
         new = [p for p in carried.subtopologies if content_fingerprint(p) not in self._parts]
         known = [self._parts[form] for form in written.keys() & self._parts.keys()]
         changed_parts = {*with_sinks(known, written)} - {*known}

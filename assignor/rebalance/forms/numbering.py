@@ -5,7 +5,7 @@ number while a member carries it. A number is free again one rebalance after the
 gone, so that the table stays as long as what live members carry.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
@@ -51,11 +51,6 @@ class Numbering:
     reused: frozenset[int]
 
 
-def written_by(parts: Iterable[Subtopology]) -> dict[bytes, frozenset[str]]:
-    """Return the content of each subtopology that writes topics -> these topics."""
-    return {content_fingerprint(part): frozenset(part.sink_topics) for part in parts}
-
-
 def numbered(
     base: CarriedTopologies,
     programs: Mapping[str, CarriedTopologies],
@@ -82,6 +77,7 @@ def numbered(
     for member in sorted(programs):
         to_group: list[int] = []
         versions: dict[bytes, tuple[int, ...]] = {}
+        writes: dict[bytes, frozenset[str]] = {}
         program = programs[member]
         for part, contained in zip(program.subtopologies, program.versions, strict=True):
             form = content_fingerprint(part)
@@ -95,9 +91,8 @@ def numbered(
             to_group.append(places.get(form, NOT_HERE))
             if form in places:
                 versions[form] = contained
-        by_member[member] = MemberForms(
-            to_group=tuple(to_group), versions=versions, writes=written_by(program.subtopologies)
-        )
+                writes[form] = frozenset(part.sink_topics)
+        by_member[member] = MemberForms(to_group=tuple(to_group), versions=versions, writes=writes)
     while free and free[-1] == len(table) - 1:
         free.pop()
         table.pop()
