@@ -1,9 +1,9 @@
 """Chains: families that repartition topics join, and that change their version together.
 
 A member writes to all partitions of a repartition topic. If two versions of the topology read the
-topic in different forms and nothing that writes it is common to them, no mix of the two works: what
-members of one version write, tasks of the other version do not read, or take for something else.
-The families of the readers and of all writers of such a topic are a chain.
+topic in different forms and write it in different forms, no mix of the two works: what members of
+one version write, tasks of the other version do not read, or take for something else. The families
+of the readers and of all writers of such a topic are a chain.
 """
 
 from collections import Counter
@@ -54,26 +54,26 @@ def _changed_topics(
     live: Mapping[bytes, frozenset[str]],
     family_of: Mapping[bytes, frozenset[bytes]],
 ) -> list[str]:
-    """Repartition topics that two versions read in different forms, and whose writers are apart.
+    """Repartition topics that two versions read in different forms, and write in different forms.
 
-    Writers are apart if they use no topic in common. A version that has the family of the readers
-    and does not read the topic, or does not write it, counts as one with other readers or writers.
+    A version that has the family of the readers and does not read or write the topic is one of
+    them.
     """
     family_of_topic = {topic: family_of[form] for form, names in live.items() for topic in names}
-    # Topic -> of each version: the forms that read it, and what its writers use.
-    uses: dict[str, list[tuple[set[bytes], set[str]]]] = {}
+    # Topic -> of each version: the forms that read it, and those that write it.
+    uses: dict[str, list[tuple[set[bytes], set[bytes]]]] = {}
     written = sorted({topic for program in programs for _, names in program for topic in names})
     for program in programs:
         present = {family_of[form] for form, _ in program}
         for topic in written:
             if family_of_topic[topic] in present:
                 readers = {form for form, _ in program if topic in live[form]}
-                writers = {name for form, names in program if topic in names for name in live[form]}
+                writers = {form for form, names in program if topic in names}
                 uses.setdefault(topic, []).append((readers, writers))
     return [
         topic
         for topic, found in uses.items()
-        if any(a[0] != b[0] and a[1].isdisjoint(b[1]) for a, b in combinations(found, 2))
+        if any(a[0] != b[0] and a[1] != b[1] for a, b in combinations(found, 2))
     ]
 
 

@@ -151,7 +151,7 @@ class _Chain:
         forms: contents of the subtopologies.
         sources: topics that they read.
         joining: the repartition topics that change.
-        reused: those of them that both versions read, for different things.
+        reused: those of them that both versions read.
     """
 
     forms: frozenset[bytes]
@@ -276,8 +276,8 @@ def _chain_warnings(joined: Sequence[_Chain], old_version: int, new_version: int
         )
         for topic in chain.reused:
             yield (
-                f"records left in {topic} are taken for others: the two versions write different"
-                " things to it; give the topic of the new one another name"
+                f"{topic} has other readers and writers than before, and records left in it may be"
+                " taken for others: let it drain first, or give the new one another name"
             )
 
 

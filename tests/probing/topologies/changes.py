@@ -64,6 +64,10 @@ ONE_TOPIC = {
         [part("lines", "counts", "r"), part("r", "sums")],
         [part("lines", "counts")],
     ),
+    "store moved before": (
+        [part("x", "", "r"), COUNT],
+        [part("x", "counts", "r"), part("r", "sums")],
+    ),
     "store added behind": ([LINES, COUNT], [LINES, part("r", "counts totals")]),
     "feeder added": ([LINES, COUNT], [LINES, COUNT, part("x", "", "r")]),
 }
@@ -93,7 +97,7 @@ TWO_TOPICS = {
 CHANGES = {**PLAIN, **ONE_TOPIC, **TWO_TOPICS}
 """Name -> the subtopologies of the old program and of the new one."""
 CHAINED = {
-    *("removed", "added", "renamed", "moved", "moved to a new source", "second removed"),
-    *("both removed", "both added", "join loses one", "topics merged", "swapped"),
+    *("removed", "added", "renamed", "moved", "moved to a new source", "store moved before"),
+    *("second removed", "both removed", "both added", "join loses one", "topics merged", "swapped"),
 }
 """Changes in which subtopologies that a repartition topic joins change together."""
