@@ -31,50 +31,52 @@ def joined_families(
         The forms of each family or chain, and the repartition topics that make it a chain.
     """
     live = {form: topics[form] for member in members for form in member.forms}
-    found = families(live)
-    family_of = {form: family for family in found for form in family}
     shapes = carried_shapes(members, live.keys(), live).values()
     programs = sorted({shape for carried in shapes for shape in carried.values()}, key=_by_content)
-    # Topic -> the families of its readers and of its writers.
-    joined = {topic: set[bytes]() for topic in _changed_topics(programs, live, family_of)}
-    for program in programs:
-        for form, written in program:
-            for topic in joined.keys() & (live[form] | written):
-                joined[topic] |= family_of[form]
-    chains = tuple(
-        (frozenset[bytes]().union(*(joined[topic] for topic in linked)), linked)
-        for linked in families({topic: frozenset(forms) for topic, forms in joined.items()})
+    found = families(live)
+    changed: set[str] = set()
+    # A family that joins a chain may read topics that one version alone has; their writers follow.
+    while more := _changed_topics(programs, live, found) - changed:
+        changed |= more
+        touched = {family: set[str]() for family in found}
+        family_of = {form: family for family in found for form in family}
+        for program in programs:
+            for form, written in program:
+                touched[family_of[form]] |= changed & (live[form] | written)
+        connected = families({family: frozenset(names) for family, names in touched.items()})
+        found = tuple(frozenset[bytes]().union(*linked) for linked in connected)
+    return tuple(
+        (family, frozenset(topic for form in family for topic in live[form] & changed))
+        for family in found
     )
-    chained = frozenset[bytes]().union(*joined.values())
-    return (*((family, frozenset[str]()) for family in found if not family & chained), *chains)
 
 
 def _changed_topics(
     programs: Iterable[Shape],
     live: Mapping[bytes, frozenset[str]],
-    family_of: Mapping[bytes, frozenset[bytes]],
-) -> list[str]:
+    found: Iterable[frozenset[bytes]],
+) -> set[str]:
     """Repartition topics that two versions read in different forms, and write in different forms.
 
     A version that has the family of the readers and does not read or write the topic is one of
     them.
     """
-    family_of_topic = {topic: family_of[form] for form, names in live.items() for topic in names}
+    family_of = {topic: family for family in found for form in family for topic in live[form]}
     # Topic -> of each version: the forms that read it, and those that write it.
     uses: dict[str, list[tuple[set[bytes], set[bytes]]]] = {}
-    written = sorted({topic for program in programs for _, names in program for topic in names})
+    written = {topic for program in programs for _, names in program for topic in names}
     for program in programs:
-        present = {family_of[form] for form, _ in program}
+        carried = forms_of(program)
         for topic in written:
-            if family_of_topic[topic] in present:
+            if not carried.isdisjoint(family_of[topic]):
                 readers = {form for form, _ in program if topic in live[form]}
                 writers = {form for form, names in program if topic in names}
                 uses.setdefault(topic, []).append((readers, writers))
-    return [
+    return {
         topic
-        for topic, found in uses.items()
-        if any(a[0] != b[0] and a[1] != b[1] for a, b in combinations(found, 2))
-    ]
+        for topic, pairs in uses.items()
+        if any(a[0] != b[0] and a[1] != b[1] for a, b in combinations(pairs, 2))
+    }
 
 
 def carried_shapes(

@@ -89,6 +89,10 @@ TWO_TOPICS = {
         [LINES, part("r", "counts sums")],
     ),
     "second branch added": ([LINES, COUNT], [part("lines", "", "r rr"), COUNT, part("rr", "sums")]),
+    "branch before a chain removed": (
+        [part("lines", "mid", "r"), part("r", "", "rr"), part("rr")],
+        [part("lines", "mid"), part("x", "sums", "rr"), part("rr", "counts")],
+    ),
     "swapped": (
         [LINES, COUNT, part("x", "", "rr"), part("rr", "sums")],
         [part("lines", "", "rr"), part("rr", "counts"), part("x", "", "r"), part("r", "sums")],
@@ -99,5 +103,6 @@ CHANGES = {**PLAIN, **ONE_TOPIC, **TWO_TOPICS}
 CHAINED = {
     *("removed", "added", "renamed", "moved", "moved to a new source", "store moved before"),
     *("second removed", "both removed", "both added", "join loses one", "topics merged", "swapped"),
+    "branch before a chain removed",
 }
 """Changes in which subtopologies that a repartition topic joins change together."""
