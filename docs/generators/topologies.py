@@ -54,9 +54,10 @@ A member writes to all partitions of a repartition topic. If one version reads t
 version of the same family reads something else, then no partition may change before the others: its
 part of the topic would have no reader. The same holds if the versions read the topic in different
 subtopologies and also write it in different ones: the readers would take records for others. The
-families of the readers and of all writers of such a topic are a *chain*. One version of the whole
-chain runs, on the members that can run this version; the leader decides which by these rules. The
-version of the topology that a family wants is decided as above, for the chain as for one family.
+families of the readers and of all writers of such a topic are a *chain*; so are the writers of all
+other topics that only one version of the chain reads. One version of the whole chain runs, on the
+members that can run this version; the leader decides which by these rules. The version of the
+topology that a family wants is decided as above, for the chain as for one family.
 
 A repartition topic makes no chain if both versions read it in the same subtopology, or both write
 it in the same ones. So a store may be added or renamed either before or after the topic, and a

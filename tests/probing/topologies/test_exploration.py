@@ -12,6 +12,7 @@ REPORTED = {
     "source added",
     "source removed",
     "moved to a new source",
+    "branch before a chain removed",
 }
 
 
