@@ -183,7 +183,7 @@ def _waiting_partitions(look: GroupInspection) -> Iterator[str]:
         # Of a form that the leader does not number yet, or in a rebalance, nothing can be said.
         if family.waiting and family.is_changing and look.described.state == "Stable":
             names = few([f"{row.topic}-{row.partition}" for row in family.waiting])
-            yield f"no member runs {names}: {family.why}"
+            yield f"no member reads {names}: {family.why}"
 
 
 def _reached_by_no_member(look: GroupInspection) -> Iterator[str]:

@@ -6,6 +6,7 @@ describe nothing are known by their tasks only.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -30,6 +31,7 @@ class _Form:
     part: Subtopology | None = None
     versions: set[int] = field(default_factory=set)
     carriers: dict[str, set[int]] = field(default_factory=dict)
+    writes: dict[str, frozenset[str]] = field(default_factory=dict)
     running: dict[str, set[int]] = field(default_factory=dict)
 
     def sources(self, shape: Shape) -> tuple[str, ...]:
@@ -43,6 +45,23 @@ class _Form:
         if self.part is not None:
             return self.part.changelog_topics
         return () if self.number is None else shape.changelogs.get(self.number, ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Inputs:
+    """What members read and write.
+
+    Attributes:
+        shape: sources of the subtopologies that nobody describes.
+        facts: partitions of topics.
+        read: partitions that are assigned to members.
+        written: topics that members write in the forms that they run, as far as it is known.
+    """
+
+    shape: Shape
+    facts: ClusterFacts
+    read: AbstractSet[TopicPartition]
+    written: AbstractSet[str]
 
 
 def look_at_topologies(
@@ -64,13 +83,21 @@ def look_at_topologies(
     for member in natives:
         processes.setdefault(member.topology_version, set()).add(member.process)
     forms = _forms(natives)
+    inputs = _Inputs(
+        shape=shape,
+        facts=facts,
+        read={partition for member in members for partition in member.answer.partitions},
+        written={
+            t for form in forms.values() for p in form.running for t in form.writes.get(p, ())
+        },
+    )
     memory = greatest(*(member.answer.reached for member in natives))
     described = {member.fingerprint for member in natives if member.carried is not None}
     undescribed = {m.process for m in members if m.fingerprint not in described}
     return TopologiesLook(
         processes={version: tuple(sorted(processes[version])) for version in sorted(processes)},
         undescribed=tuple(sorted(undescribed)),
-        families=tuple(_families(forms, memory, _level(natives), shape, facts)),
+        families=tuple(_families(forms, memory, _level(natives), inputs)),
         reached=_reached(memory, max(processes)),
     )
 
@@ -88,6 +115,7 @@ def _forms(natives: Sequence[MemberLook]) -> dict[bytes, _Form]:
             form.part = part
             form.versions |= {*versions}
             form.carriers.setdefault(member.process, set()).update(versions)
+            form.writes[member.process] = frozenset(part.sink_topics)
     by_program: dict[str, set[bytes]] = {}
     for member in natives:
         by_program.setdefault(member.fingerprint, set()).update(_add_running(member, forms))
@@ -135,36 +163,39 @@ def _families(
     forms: Mapping[bytes, _Form],
     memory: Mapping[bytes, Reached],
     level: int | None,
-    shape: Shape,
-    facts: ClusterFacts,
+    inputs: _Inputs,
 ) -> Iterable[FamilyLook]:
     """The families, as a leader decides them that remembers what the answers say."""
+    running: dict[str, set[bytes]] = {}
+    for fingerprint, form in forms.items():
+        for process in form.running:
+            running.setdefault(process, set()).add(fingerprint)
     decisions = decide_forms(
         _carriers(forms),
         {
-            fingerprint: frozenset((*form.sources(shape), *form.changelogs(shape)))
+            fingerprint: frozenset((*form.sources(inputs.shape), *form.changelogs(inputs.shape)))
             for fingerprint, form in forms.items()
         },
         level=level,
+        running={process: frozenset(found) for process, found in running.items()},
         believe=lambda *_: dict(memory),
     ).families
     order = list(forms)
     for decision in sorted(decisions, key=lambda d: min(map(order.index, d.forms))):
-        yield _family(decision, forms, memory, shape, facts)
+        yield _family(decision, forms, memory, inputs)
 
 
 def _family(
     decision: FamilyDecision,
     forms: Mapping[bytes, _Form],
     memory: Mapping[bytes, Reached],
-    shape: Shape,
-    facts: ClusterFacts,
+    inputs: _Inputs,
 ) -> FamilyLook:
     own = {
         fingerprint: forms[fingerprint] for fingerprint in forms if fingerprint in decision.forms
     }
     looks = sorted(
-        (_form(fingerprint, form, shape, decision) for fingerprint, form in own.items()),
+        (_form(fingerprint, form, inputs.shape, decision) for fingerprint, form in own.items()),
         key=lambda look: (look.versions, look.fingerprint),
     )
     old = {p for f, form in own.items() if f not in decision.wanted for p in form.running}
@@ -176,7 +207,7 @@ def _family(
         why=decision.why,
         reached=None if entry is None else entry.version,
         held_by=tuple(sorted(old)),
-        waiting=_waiting(own.values(), shape, facts),
+        waiting=_waiting(own.values(), inputs),
     )
 
 
@@ -195,10 +226,16 @@ def _form(fingerprint: bytes, form: _Form, shape: Shape, decision: FamilyDecisio
 
 def _carriers(forms: Mapping[bytes, _Form]) -> list[Carrier]:
     found: dict[str, dict[bytes, tuple[int, ...]]] = {}
+    writes: dict[str, dict[bytes, frozenset[str]]] = {}
     for fingerprint, form in forms.items():
         for process, versions in form.carriers.items():
             found.setdefault(process, {})[fingerprint] = tuple(sorted(versions))
-    return [Carrier(member_id=name, process=name, forms=found[name]) for name in sorted(found)]
+        for process, topics in form.writes.items():
+            writes.setdefault(process, {})[fingerprint] = topics
+    return [
+        Carrier(member_id=name, process=name, forms=found[name], writes=writes.get(name, {}))
+        for name in sorted(found)
+    ]
 
 
 def _level(natives: Sequence[MemberLook]) -> int | None:
@@ -206,15 +243,19 @@ def _level(natives: Sequence[MemberLook]) -> int | None:
     return None if levels is None else levels.levels.get(TOPOLOGY_VERSION)
 
 
-def _waiting(
-    forms: Iterable[_Form], shape: Shape, facts: ClusterFacts
-) -> tuple[TopicPartition, ...]:
-    """Partitions that no form runs, named by a source topic with the most partitions."""
-    forms = list(forms)
-    known = {topic for form in forms for topic in form.sources(shape) if topic in facts.topics}
-    topics = sorted(known, key=lambda topic: (-facts.topics[topic].partitions, topic))
-    if not topics:
-        return ()
-    running = {p for form in forms for held in form.running.values() for p in held}
-    count = min(facts.topics[topics[0]].partitions, _MOST_WAITING)
-    return tuple(TopicPartition(topics[0], n) for n in range(count) if n not in running)
+def _waiting(forms: Iterable[_Form], inputs: _Inputs) -> tuple[TopicPartition, ...]:
+    """Source partitions of a family that no member reads.
+
+    Repartition topics that no running form writes are left out.
+    """
+    topics: set[str] = set()
+    for form in forms:
+        internal = {topic.name for topic in form.part.repartition_topics} if form.part else set()
+        topics.update({*form.sources(inputs.shape)} - (internal - inputs.written))
+    unread = (
+        partition
+        for topic in sorted(topics & inputs.facts.topics.keys())
+        for number in range(inputs.facts.topics[topic].partitions)
+        if (partition := TopicPartition(topic, number)) not in inputs.read
+    )
+    return tuple(islice(unread, _MOST_WAITING))

@@ -42,7 +42,8 @@ class FamilyLook:
         reached: the version that is remembered; None: nothing is.
         why: the sentence of the rule that decides (docs/topologies.md).
         held_by: processes that run partitions in another form than the wanted one.
-        waiting: partitions that no member runs, of the first source topic.
+        waiting: source partitions that no member reads; those of repartition topics only if members
+            write to them.
     """
 
     forms: tuple[FormLook, ...]

@@ -1,5 +1,12 @@
 """Processing topologies: derives subtopologies from nodes, and tasks from partition counts."""
 
+from assignor.topology.contents import (
+    chains,
+    conflicting_topics,
+    content_fingerprint,
+    exclusive_topics,
+    with_sinks,
+)
 from assignor.topology.subtopologies import HIGHEST_VERSION, Topology
 from assignor.topology.tasks import (
     SubtopologyWaits,
@@ -15,8 +22,6 @@ from assignor.topology.versions import (
     SubtopologyChange,
     carried_topologies,
     compare_topologies,
-    content_fingerprint,
-    exclusive_topics,
 )
 
 __all__ = [
@@ -30,11 +35,14 @@ __all__ = [
     "TaskPlan",
     "Topology",
     "carried_topologies",
+    "chains",
     "compare_topologies",
+    "conflicting_topics",
     "content_fingerprint",
     "exclusive_topics",
     "is_topic_name",
     "plan_tasks",
     "source_counts",
+    "with_sinks",
     "without_subtopologies",
 ]

@@ -7,7 +7,7 @@ the result is an error, not an endless loop (KAFKA-10689, KAFKA-9335).
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from assignor.errors import CopartitionMismatch, PartitionCountUnknown
@@ -28,6 +28,8 @@ class TaskPlan:
         unknown_topics: external source topics whose partition count is not known, sorted. Their
             subtopologies, and those downstream of them, have no tasks.
         task_by_partition: input partition -> the task that reads it.
+        siblings: task -> all tasks of its partition that replace one task of another form; none may
+            start before the other form has ended.
     """
 
     partition_counts: Mapping[str, int]
@@ -35,6 +37,7 @@ class TaskPlan:
     stateful_tasks: frozenset[TaskId]
     unknown_topics: tuple[str, ...]
     task_by_partition: Mapping[TopicPartition, TaskId]
+    siblings: Mapping[TaskId, tuple[TaskId, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

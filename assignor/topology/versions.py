@@ -6,36 +6,15 @@ names and sinks do not count. Two subtopologies with different content are *form
 they read a topic or write a changelog in common: only one of them may run for a partition.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
-from hashlib import blake2b
 
 from assignor.errors import TopologyError
+from assignor.topology.contents import check_sinks, content_fingerprint, exclusive_topics
 from assignor.topology.subtopologies import Topology
 from assignor.topology.values import Subtopology
 from probing.topologies import families
-
-FINGERPRINT_BYTES = 8
-
-
-@lru_cache(maxsize=4096)  # a leader reads the same few subtopologies in every rebalance
-def content_fingerprint(part: Subtopology) -> bytes:
-    """Return 8 bytes that are equal for subtopologies of equal content, whatever their numbers."""
-    content = [
-        part.source_topics,
-        [(topic.name, topic.partitions) for topic in part.repartition_topics],
-        part.changelog_topics,
-    ]
-    text = json.dumps(content, separators=(",", ":"))
-    return blake2b(text.encode(), digest_size=FINGERPRINT_BYTES).digest()
-
-
-def exclusive_topics(part: Subtopology) -> frozenset[str]:
-    """Return the topics of which one task at a time may use a partition: sources and changelogs."""
-    return frozenset((*part.source_topics, *part.changelog_topics))
 
 
 class Change(StrEnum):
@@ -82,11 +61,17 @@ class SubtopologyChange:
     @property
     def left_repartition_topics(self) -> tuple[str, ...]:
         """Repartition topics that only the old side reads; records left in them are lost."""
-        old, new = (
-            {topic.name for part in side for topic in part.repartition_topics}
-            for side in (self.old, self.new)
-        )
-        return tuple(sorted(old - new))
+        return tuple(sorted(_repartition_topics(self.old) - _repartition_topics(self.new)))
+
+    @property
+    def new_sources(self) -> tuple[str, ...]:
+        """Topics from outside that only the new side reads."""
+        return tuple(sorted(_external_sources(self.new) - _external_sources(self.old)))
+
+    @property
+    def former_sources(self) -> tuple[str, ...]:
+        """Topics from outside that only the old side reads."""
+        return tuple(sorted(_external_sources(self.old) - _external_sources(self.new)))
 
 
 def compare_topologies(
@@ -115,6 +100,14 @@ def compare_topologies(
     return tuple(
         sorted(changes, key=lambda c: (c.new[0].id if c.new else last, [p.id for p in c.old]))
     )
+
+
+def _repartition_topics(parts: Iterable[Subtopology]) -> set[str]:
+    return {topic.name for part in parts for topic in part.repartition_topics}
+
+
+def _external_sources(parts: Sequence[Subtopology]) -> set[str]:
+    return {topic for part in parts for topic in part.source_topics} - _repartition_topics(parts)
 
 
 def _changelogs(parts: Iterable[Subtopology]) -> set[str]:
@@ -169,7 +162,8 @@ def carried_topologies(topologies: Iterable[Topology], application_id: str) -> C
         application_id: prefix of internal topics.
 
     Raises:
-        TopologyError: there is no topology, two have the same version, or one is invalid.
+        TopologyError: there is no topology, two have the same version, one is invalid, or one task
+            would have to write to other topics in one version than in another.
     """
     ordered = sorted(topologies, key=lambda topology: -topology.version)
     if not ordered:
@@ -182,8 +176,10 @@ def carried_topologies(topologies: Iterable[Topology], application_id: str) -> C
         )
     parts: dict[bytes, Subtopology] = {}
     versions: dict[bytes, list[int]] = {}
+    by_version = {each.version: each.subtopologies(application_id) for each in ordered}
+    check_sinks(by_version)
     for topology in ordered:
-        for part in topology.subtopologies(application_id):
+        for part in by_version[topology.version]:
             key = content_fingerprint(part)
             parts.setdefault(key, replace(part, id=len(parts)))
             versions.setdefault(key, []).append(topology.version)

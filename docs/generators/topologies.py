@@ -4,6 +4,7 @@ import re
 
 from docs.generators.negotiation import table
 from probing.topologies import (
+    CHAIN_RULES,
     CLAIM_RULES,
     FORM_RULES,
     TOPOLOGY_ANSWER_RULES,
@@ -41,10 +42,34 @@ what the memory says, with its *epoch*."""
 
 _UNITS = """## A partition of a family
 
-A partition whose form is *same* keeps its member and its form. A partition whose form is *wanted*
-is placed by the strategy, on the members that have the wanted form; its member can be one of them.
-Balance takes partitions from members with the old form only so far that all members that can run
-the family have equal shares."""
+A partition whose form is *same* keeps its members and its forms: where a change merges
+subtopologies, a partition number has several old forms, and all of them stay until the number
+changes. A partition whose form is *wanted* is placed by the strategy, on the members that have the
+wanted form; its member can be one of them. Balance takes partitions from members with the old form
+only so far that all members that can run the family have equal shares."""
+
+_CHAINS = """## A chain changes together
+
+A member writes to all partitions of a repartition topic. If one version reads the topic and another
+version of the same family reads something else, then no partition may change before the others: its
+part of the topic would have no reader. The same holds if the versions read the topic in different
+subtopologies and also write it in different ones: the readers would take records for others. The
+families of the readers and of all writers of such a topic are a *chain*; so are the writers of all
+other topics that only one version of the chain reads. One version of the whole chain runs, on the
+members that can run this version; the leader decides which by these rules. The version of the
+topology that a family wants is decided as above, for the chain as for one family.
+
+A repartition topic makes no chain if both versions read it in the same subtopology, or both write
+it in the same ones. So a store may be added or renamed either before or after the topic, and a
+branch that writes to a topic of its own may be added or removed."""
+
+_WAITS = """## What waits is reported
+
+The leader reports partitions that wait (`on_error`, the log, and the metric
+`streams_rebalance_leader_waiting_partitions`): those of the last row above, and the partitions of
+every source topic that a live member's version reads and no task of this generation does. These are
+partitions of a source that only one of the two versions has: they wait where, or while, the other
+version runs."""
 
 _CLAIMS = """## Which memory is believed
 
@@ -80,6 +105,11 @@ _LIMITS = """## Limits
 - If a single process remembers a reached version, cannot run it, and does not lead, it is not
   believed: tasks may return to the old form. This state needs crashes of two other members.
 - Standby copies of a partition that stays in an old form are not kept.
+- Records that are left in a repartition topic when a chain changes are not read any more.
+- A version counts as reached from the first rebalance with a member that carries it, even while its
+  chain still runs in the other version. If all such members stop, orphaned partitions wait.
+- Between the rebalance that changes a chain and the one after it, no member runs the chain.
+- A program may carry two versions of a chain only if each task writes the same topics in both.
 - While members run different topologies, tasks are placed separately for each set of members that
   can run them: load is balanced, and `max.warmup.replicas` holds, within each set and not across
   them.
@@ -103,6 +133,10 @@ def render() -> str:
     """Return the whole page."""
     forms = [(rule.name, "yes" if rule.remembered else "", _text(rule.why)) for rule in FORM_RULES]
     units = [(rule.name, rule.form, _text(rule.why)) for rule in UNIT_RULES]
+    chains = [
+        (rule.name, "wanted" if rule.runs_wanted else "other", _text(rule.why))
+        for rule in CHAIN_RULES
+    ]
     claims = [
         (rule.name, "yes" if rule.believed else "no", _text(rule.why)) for rule in CLAIM_RULES
     ]
@@ -117,6 +151,9 @@ def render() -> str:
         table(("rule", "remembered", "why"), forms),
         _UNITS,
         table(("rule", "form", "why"), units),
+        _WAITS,
+        _CHAINS,
+        table(("rule", "version that runs", "why"), chains),
         _CLAIMS,
         table(("rule", "believed", "why"), claims),
         "## What a leader does with a member",

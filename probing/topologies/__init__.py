@@ -1,14 +1,12 @@
 """Rolling change of the topology: decision tables for forms of subtopologies and their memory."""
 
+from probing.topologies.chains import joined_families
 from probing.topologies.decide import (
     ONE_FORM,
     FamilyDecision,
     FormsDecision,
-    UnitDecision,
     answered_memory,
     decide_forms,
-    decide_unit,
-    shares_released,
 )
 from probing.topologies.members import (
     MOST_ASKED,
@@ -42,6 +40,7 @@ from probing.topologies.memory import (
 )
 from probing.topologies.overlap import families, without_overlaps
 from probing.topologies.rules import (
+    CHAIN_RULES,
     FORM_RULES,
     UNIT_RULES,
     FamilyNumbers,
@@ -52,8 +51,10 @@ from probing.topologies.rules import (
     unit_rule,
     why_form,
 )
+from probing.topologies.units import UnitDecision, decide_unit, shares_released
 
 __all__ = [
+    "CHAIN_RULES",
     "CLAIM_RULES",
     "FORM_RULES",
     "HIGHEST_EPOCH",
@@ -91,6 +92,7 @@ __all__ = [
     "families",
     "form_rule",
     "greatest",
+    "joined_families",
     "lacks",
     "lowered",
     "newest_memory",

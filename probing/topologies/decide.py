@@ -1,11 +1,19 @@
-"""From members and the forms that they carry to the wanted forms, and to each partition's form."""
+"""From members and the forms that they carry to the wanted forms of each family or chain."""
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import Final
 
+from probing.topologies.chains import (
+    Shape,
+    carried_shapes,
+    forms_of,
+    joined_families,
+    most_common,
+)
 from probing.topologies.memory import (
     MOST_UNSHARED,
     Carrier,
@@ -14,30 +22,33 @@ from probing.topologies.memory import (
     newest_memory,
     next_reached,
 )
-from probing.topologies.overlap import families, without_overlaps
+from probing.topologies.overlap import without_overlaps
 from probing.topologies.rules import (
+    ChainNumbers,
     FamilyNumbers,
-    UnitNumbers,
-    UnitRule,
+    chain_rule,
     form_rule,
-    unit_rule,
+    why_chain,
     why_form,
 )
 
 ONE_FORM: Final = "one form"
+NOTHING_RUNS: Final[Mapping[str, frozenset[bytes]]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyDecision:
-    """What runs in a family.
+    """What runs in a family, or in a chain of families.
 
     Attributes:
         forms: fingerprints of all forms that live members carry.
         wanted: those that run; empty if the family waits.
-        version: the wanted version of the topology; None: it waits, or every version will do.
+        version: the version of the topology that runs; None: it waits, or every version will do.
         rule: name of the row that decided.
         why: its sentence.
         refused: forms of the wanted version that contradict another form of the same version.
+        able: of a chain, ids of the members that can run it in this version, all partitions of it;
+            None: each member that carries a form can run it.
     """
 
     forms: frozenset[bytes]
@@ -46,6 +57,7 @@ class FamilyDecision:
     rule: str
     why: str
     refused: frozenset[bytes] = frozenset()
+    able: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +78,7 @@ def decide_forms(
     topics: Mapping[bytes, frozenset[str]],
     *,
     level: int | None = None,
+    running: Mapping[str, frozenset[bytes]] = NOTHING_RUNS,
     believe: Callable[
         [Sequence[Carrier], Mapping[bytes, frozenset[str]]], dict[bytes, Reached]
     ] = believed_memory,
@@ -76,13 +89,15 @@ def decide_forms(
         members: live members that can run tasks.
         topics: fingerprint of each form -> topics of which one task at a time may use a partition.
         level: the finalized level of `topology.version`.
+        running: member id -> forms that it ran; a chain stays in the version that members run.
         believe: returns the memory that is believed, of members and topics.
     """
     memory = believe(members, topics)
-    live = {form: topics[form] for member in members for form in member.forms}
     found = []
-    for family in sorted(families(live), key=min):
+    for family, changed in sorted(joined_families(members, topics), key=lambda f: min(f[0])):
         decision, entry = _decide_family(family, members, topics, memory=memory, level=level)
+        if changed and decision.version is not None:
+            decision = _decide_chain(decision, decision.version, members, topics, running)
         found.append(decision)
         if entry is not None:
             memory |= dict.fromkeys(family, entry)
@@ -190,77 +205,50 @@ def _versions(form: bytes, members: Sequence[Carrier]) -> set[int]:
     return {version for member in members for version in member.forms.get(form, ())}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnitDecision:
-    """What becomes of a partition of a family.
-
-    Attributes:
-        rule: the row that decided.
-        forms: fingerprints of the forms that run; empty: the partition waits.
-        member: the member that keeps it in its form, or None: a strategy places it.
-    """
-
-    rule: UnitRule
-    forms: frozenset[bytes]
-    member: str | None = None
-
-
-def decide_unit(
+def _decide_chain(
     family: FamilyDecision,
+    version: int,
+    members: Sequence[Carrier],
+    topics: Mapping[bytes, frozenset[str]],
     running: Mapping[str, frozenset[bytes]],
-    members: Mapping[str, Carrier],
-    *,
-    released: frozenset[str] = frozenset(),
-) -> UnitDecision:
-    """Return in which form a partition runs from now on.
+) -> FamilyDecision:
+    """Return which version of a chain runs, and on which members.
 
     Args:
-        family: as decided.
-        running: member id -> forms of the family that it ran for this partition.
-        members: live members by id.
-        released: members from which balance takes this partition.
+        family: the decision as for one family, which wants `version`.
+        version: of the topology.
+        members: live members that can run tasks.
+        topics: fingerprint of each form -> topics of which one task at a time may use a partition.
+        running: member id -> forms that it ran.
     """
-    others = sorted(
-        name
-        for name, forms in running.items()
-        if forms and not forms & family.wanted and forms <= members[name].forms.keys()
+    shapes = carried_shapes(members, family.forms, topics)
+    wanted = most_common([carried[version] for carried in shapes.values() if version in carried])
+    others = [shape for carried in shapes.values() for shape in carried.values() if shape != wanted]
+    ran: list[Shape] = []
+    for name, carried in shapes.items():
+        forms = running.get(name, frozenset()) & family.forms
+        fitting = {shape for shape in carried.values() if forms <= forms_of(shape)}
+        ran += fitting if forms and len(fitting) == 1 else ()
+    other = most_common([shape for shape in ran if shape != wanted] or others or [wanted])
+    able = {
+        shape: frozenset(name for name, carried in shapes.items() if shape in carried.values())
+        for shape in (wanted, other)
+    }
+    numbers = ChainNumbers(
+        wanted=version,
+        runs_wanted=wanted in ran,
+        runs_other=any(shape != wanted for shape in ran),
+        able=len(able[wanted]),
+        unable=sum(bool(carried) for carried in shapes.values()) - len(able[wanted]),
     )
-    owner = others[0] if others else None
-    rule = unit_rule(
-        UnitNumbers(
-            is_wanted=bool(family.wanted),
-            runs_wanted=any(forms & family.wanted for forms in running.values()),
-            runs_other=owner is not None,
-            can_switch=owner is not None and family.wanted <= members[owner].forms.keys(),
-            is_released=owner is not None and owner in released,
-        )
+    rule = chain_rule(numbers)
+    if rule.runs_wanted:
+        return replace(family, wanted=forms_of(wanted), able=able[wanted])
+    return replace(
+        family,
+        wanted=forms_of(other),
+        version=max(v for carried in shapes.values() for v, s in carried.items() if s == other),
+        rule=rule.name,
+        why=why_chain(numbers, rule),
+        able=able[other],
     )
-    match rule.form:
-        case "same" if owner is not None:
-            return UnitDecision(rule=rule, forms=running[owner], member=owner)
-        case "wanted":
-            return UnitDecision(rule=rule, forms=family.wanted)
-        case _:
-            return UnitDecision(rule=rule, forms=frozenset())
-
-
-def shares_released(
-    held: Mapping[str, Sequence[int]], able: int, *, others: int
-) -> dict[str, frozenset[int]]:
-    """Return the partitions that members of the old form give up so that new ones get a share.
-
-    Args:
-        held: member id -> partitions that it runs in another form than the wanted one.
-        able: number of members that can run the wanted form and hold no other; 0 releases nothing.
-        others: number of partitions that run in the wanted form, or on no member.
-    """
-    if not able or not held:
-        return {}
-    share, more = divmod(sum(map(len, held.values())) + others, len(held) + able)
-    released: dict[str, frozenset[int]] = {}
-    # Those that hold most keep the remainder, so that as few as possible move.
-    for place, name in enumerate(sorted(held, key=lambda name: (-len(held[name]), name))):
-        surplus = sorted(held[name])[share + (place < more) :]
-        if surplus:
-            released[name] = frozenset(surplus)
-    return released

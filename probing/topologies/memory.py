@@ -54,6 +54,8 @@ class Carrier:
         forms: fingerprint of each subtopology that it can run -> versions that contain it.
         reached: what it remembers.
         leads: whether it is the leader that decides.
+        writes: form -> repartition topics that the member writes when it runs the form; forms that
+            write none can be left out.
     """
 
     member_id: str
@@ -61,6 +63,7 @@ class Carrier:
     forms: Mapping[bytes, tuple[int, ...]]
     reached: Mapping[bytes, Reached] = field(default_factory=dict)
     leads: bool = False
+    writes: Mapping[bytes, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

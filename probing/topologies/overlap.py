@@ -6,11 +6,11 @@ from typing import TypeVar
 Key = TypeVar("Key", bound=Hashable)
 
 
-def families(topics: Mapping[Key, frozenset[str]]) -> tuple[frozenset[Key], ...]:
+def families(topics: Mapping[Key, frozenset[Hashable]]) -> tuple[frozenset[Key], ...]:
     """Return the connected sets of keys: those that share a topic, directly or through others."""
     # Number of a family -> its keys and topics; the smaller of two families joins the larger one.
-    found: dict[int, tuple[list[Key], list[str]]] = {}
-    family_of: dict[str, int] = {}
+    found: dict[int, tuple[list[Key], list[Hashable]]] = {}
+    family_of: dict[Hashable, int] = {}
     last: dict[int, int] = {}
     for place, (key, names) in enumerate(topics.items()):
         joined = {family_of[name] for name in names if name in family_of}

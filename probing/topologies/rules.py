@@ -2,7 +2,8 @@
 
 A *family* are the forms that may not run for the same partition at the same time. The first table
 decides the version whose forms are *wanted* in a family; the second one what becomes of a partition
-that a member runs in another form. The first row that holds decides. A family with one form and
+that a member runs in another form. The third one decides for a *chain*, whose families change
+together: which version of it runs. The first row that holds decides. A family with one form and
 without memory always runs: this is the case of all kept, added and removed subtopologies.
 """
 
@@ -117,14 +118,14 @@ def why_form(numbers: FamilyNumbers, rule: FormRule) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitNumbers:
-    """Inputs of a row of `UNIT_RULES`: a partition of a family, and the member that ran it.
+    """Inputs of a row of `UNIT_RULES`: a partition of a family, and the members that ran it.
 
     Attributes:
         is_wanted: there is a wanted form.
         runs_wanted: a live member ran the wanted form of it.
-        runs_other: a live member ran another form of it, and can go on.
-        can_switch: that member carries the wanted form, too.
-        is_released: balance takes the partition from that member.
+        runs_other: live members ran other forms of it, and can keep running them.
+        can_switch: all these members carry the wanted form as well.
+        is_released: balance takes the partition from the first of these members.
     """
 
     is_wanted: bool
@@ -159,7 +160,7 @@ UNIT_RULES: Final = (
         name="its member can switch",
         holds=lambda n: n.is_wanted and n.runs_other and n.can_switch,
         form="wanted",
-        why="the member that runs it carries the wanted form, too",
+        why="the members that run it carry the wanted form as well",
     ),
     UnitRule(
         name="moved by balance",
@@ -171,7 +172,8 @@ UNIT_RULES: Final = (
         name="stays with its member",
         holds=lambda n: n.runs_other,
         form="same",
-        why="its member goes on with the old form until it stops or balance moves the partition",
+        why="its members keep the old forms until they stop or balance moves the partition; an old"
+        " form that no member runs starts on one of them",
     ),
     UnitRule(
         name="orphaned",
@@ -191,3 +193,71 @@ UNIT_RULES: Final = (
 def unit_rule(numbers: UnitNumbers) -> UnitRule:
     """Return the row that decides what becomes of a partition."""
     return next(rule for rule in UNIT_RULES if rule.holds(numbers))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainNumbers:
+    """Inputs of a row of `CHAIN_RULES`: a chain of which live members have several versions.
+
+    Attributes:
+        wanted: the wanted version.
+        runs_wanted: a live member runs a part of the chain in the wanted version.
+        runs_other: a live member runs a part of it in another version.
+        able: number of members that can run the wanted version of the chain.
+        unable: number of members that can only run other versions of it.
+    """
+
+    wanted: int
+    runs_wanted: bool
+    runs_other: bool
+    able: int
+    unable: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainRule:
+    """One row: its condition, whether the wanted version runs (else the other), the sentence."""
+
+    name: str
+    holds: Callable[[ChainNumbers], bool]
+    runs_wanted: bool
+    why: str
+
+
+CHAIN_RULES: Final = (
+    ChainRule(
+        name="runs in the wanted version",
+        holds=lambda n: n.runs_wanted,
+        runs_wanted=True,
+        why="a member runs a part of it in version {wanted}: it never returns by itself",
+    ),
+    ChainRule(
+        name="run by no member",
+        holds=lambda n: not n.runs_other,
+        runs_wanted=True,
+        why="no live member runs a part of it: it starts in version {wanted}",
+    ),
+    ChainRule(
+        name="most members can change",
+        holds=lambda n: n.able > n.unable,
+        runs_wanted=True,
+        why="{able} members can run version {wanted}, and {unable} cannot",
+    ),
+    ChainRule(
+        name="stays together",
+        holds=lambda _: True,
+        runs_wanted=False,
+        why="subtopologies that a changed repartition topic joins change together, once more"
+        " members can run version {wanted} ({able} now) than cannot ({unable} now)",
+    ),
+)
+
+
+def chain_rule(numbers: ChainNumbers) -> ChainRule:
+    """Return the row that decides which version of a chain runs."""
+    return next(rule for rule in CHAIN_RULES if rule.holds(numbers))
+
+
+def why_chain(numbers: ChainNumbers, rule: ChainRule) -> str:
+    """Fill in the row's sentence."""
+    return rule.why.format(wanted=numbers.wanted, able=numbers.able, unable=numbers.unable)

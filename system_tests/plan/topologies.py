@@ -1,10 +1,18 @@
 """The plan of a rolling change of the topology: what becomes of each subtopology and its state."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from assignor.topology import Change, Subtopology, SubtopologyChange, compare_topologies
+from assignor.topology import (
+    Change,
+    Subtopology,
+    SubtopologyChange,
+    chains,
+    compare_topologies,
+    conflicting_topics,
+    content_fingerprint,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +27,9 @@ class SubtopologyPlan:
         empty: changelogs whose state begins empty.
         orphaned: changelogs that nothing reads any more.
         left: repartition topics in which records may be left that nothing reads.
+        begins: topics from outside that only the new form reads; ends: that only the old one reads.
+        together: source topics of the chain that it is a part of; empty if each partition changes
+            by itself.
         differs_in_sinks: the written topics differ; both versions run it until the bounce is over.
             False where a side is a saved group, whose written topics are not known.
         rollback: how to go back, and until when.
@@ -32,6 +43,9 @@ class SubtopologyPlan:
     empty: tuple[str, ...]
     orphaned: tuple[str, ...]
     left: tuple[str, ...]
+    begins: tuple[str, ...]
+    ends: tuple[str, ...]
+    together: tuple[str, ...]
     differs_in_sinks: bool
     rollback: str
 
@@ -95,25 +109,68 @@ def topology_plan(old: PlannedTopology, new: PlannedTopology) -> TopologyPlan:
     changes = compare_topologies(*sides)
     placeholders = {*old.placeholders, *new.placeholders}
     known = tuple(c for c in changes if c.kind is Change.KEPT or not _has(c, placeholders))
+    joined = () if is_saved else tuple(_chains(*sides))
     parts = tuple(
-        _subtopology(c, knows_sinks=not is_saved, knows_state=c in known) for c in changes
+        _subtopology(c, joined, knows_sinks=not is_saved, knows_state=c in known) for c in changes
     )
     changed = any(c.kind is not Change.KEPT for c in changes)
     is_same_version = changed and new.version <= old.version
-    obstacle = (
-        f"the new topology has version {new.version}, the old one {old.version}: give the new one"
-        f" a higher version, Topology(version={old.version + 1})"
-    )
+    obstacles = list(conflicting_topics(*sides))
+    if is_same_version:
+        obstacles.insert(
+            0,
+            f"the new topology has version {new.version}, the old one {old.version}: give the new"
+            f" one a higher version, Topology(version={old.version + 1})",
+        )
     return TopologyPlan(
         old_version=old.version,
         new_version=new.version,
         subtopologies=parts,
-        steps=tuple(_steps(old, new)) if changed and not is_same_version else (),
-        obstacles=(obstacle,) if is_same_version else (),
+        steps=tuple(_steps(old, new)) if changed and not obstacles else (),
+        obstacles=tuple(obstacles),
         warnings=tuple(
-            dict.fromkeys((*_unknown_topics(old), *_unknown_topics(new), *_warnings(known)))
+            dict.fromkeys(
+                (
+                    *_unknown_topics(old),
+                    *_unknown_topics(new),
+                    *_warnings(known),
+                    *_unread_warnings(parts, old.version, new.version),
+                    *_chain_warnings(joined, old.version, new.version),
+                    *(_unknown_writers(*sides) if is_saved else ()),
+                )
+            )
         ),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chain:
+    """Subtopologies that change together: their contents, their sources, and why.
+
+    Attributes:
+        forms: contents of the subtopologies.
+        sources: topics that they read.
+        joining: the repartition topics that change.
+        reused: those of them that both versions read.
+    """
+
+    forms: frozenset[bytes]
+    sources: tuple[str, ...]
+    joining: tuple[str, ...]
+    reused: tuple[str, ...]
+
+
+def _chains(old: Sequence[Subtopology], new: Sequence[Subtopology]) -> Iterator[_Chain]:
+    """The subtopologies of both sides that change together."""
+    read = [{topic for part in side for topic in part.source_topics} for side in (old, new)]
+    for forms, changed in chains({0: old, 1: new}):
+        parts = [part for part in (*old, *new) if content_fingerprint(part) in forms]
+        yield _Chain(
+            forms=forms,
+            sources=tuple(sorted({topic for part in parts for topic in part.source_topics})),
+            joining=tuple(sorted(changed)),
+            reused=tuple(sorted(changed & read[0] & read[1])),
+        )
 
 
 def _has(change: SubtopologyChange, topics: AbstractSet[str]) -> bool:
@@ -144,9 +201,15 @@ def _unknown_topics(side: PlannedTopology) -> Iterator[str]:
 
 
 def _subtopology(
-    change: SubtopologyChange, *, knows_sinks: bool, knows_state: bool
+    change: SubtopologyChange,
+    joined: Sequence[_Chain],
+    *,
+    knows_sinks: bool,
+    knows_state: bool,
 ) -> SubtopologyPlan:
     of = change.new or change.old
+    own = {content_fingerprint(part) for part in (*change.old, *change.new)}
+    chain = next((chain for chain in joined if own & chain.forms), None)
     sinks = [{t for part in side for t in part.sink_topics} for side in (change.old, change.new)]
     kind = change.kind if knows_state else Change.CHANGED
     return SubtopologyPlan(
@@ -158,8 +221,11 @@ def _subtopology(
         empty=change.new_changelogs if change.old and knows_state else (),
         orphaned=change.orphaned_changelogs if knows_state else (),
         left=change.left_repartition_topics,
+        begins=change.new_sources if change.old or chain else (),
+        ends=change.former_sources if change.new or chain else (),
+        together=chain.sources if chain else (),
         differs_in_sinks=bool(knows_sinks and change.old and change.new) and sinks[0] != sinks[1],
-        rollback=_ROLLBACKS[kind],
+        rollback=_ROLLBACKS[Change.CHANGED if chain and kind is not Change.RENAMED else kind],
     )
 
 
@@ -199,6 +265,50 @@ def _warnings(changes: tuple[SubtopologyChange, ...]) -> Iterator[str]:
             )
 
 
+def _chain_warnings(joined: Sequence[_Chain], old_version: int, new_version: int) -> Iterator[str]:
+    """What a change of repartition topics means for the time of the bounce."""
+    for chain in joined:
+        yield (
+            f"what reads {', '.join(chain.sources)} changes together, in one rebalance, because of"
+            f" {', '.join(chain.joining)}: members with version {old_version} run all of it until"
+            f" more members have version {new_version}, then these do; half of the members must be"
+            " able to carry it"
+        )
+        for topic in chain.reused:
+            yield (
+                f"{topic} has other readers and writers than before, and records left in it may be"
+                " taken for others: let it drain first, or give the new one another name"
+            )
+
+
+def _unread_warnings(
+    parts: Sequence[SubtopologyPlan], old_version: int, new_version: int
+) -> Iterator[str]:
+    """What a change of source topics means for the time of the bounce."""
+    for part in parts:
+        for topics, version in ((part.begins, new_version), (part.ends, old_version)):
+            if topics:
+                yield (
+                    f"only version {version} reads {', '.join(topics)}: partitions that run in the"
+                    " other version are not read meanwhile, and the leader reports that they wait"
+                )
+
+
+def _unknown_writers(old: Sequence[Subtopology], new: Sequence[Subtopology]) -> Iterator[str]:
+    """As a saved group does not have what is written: whether anything may change together."""
+    sides = [
+        [replace(part, sink_topics=tuple(sorted(topics))) for part in side]
+        for side in (old, new)
+        for topics in [{topic.name for part in side for topic in part.repartition_topics}]
+    ]
+    if chains({0: sides[0], 1: sides[1]}):
+        yield (
+            "subtopologies that write and read a repartition topic may change together, in one"
+            " rebalance: a saved group does not say what is written; compare two topologies by"
+            " MODULE:NAME"
+        )
+
+
 def _readers(side: tuple[Subtopology, ...], changelog: str) -> set[str]:
     """Source topics of the subtopologies that have a changelog."""
     return {t for part in side if changelog in part.changelog_topics for t in part.source_topics}
@@ -222,11 +332,15 @@ def topology_lines(plan: TopologyPlan) -> Iterator[str]:
             ("empty", part.empty),
             ("orphaned", part.orphaned),
             ("left", part.left),
+            ("begins", part.begins),
+            ("ends", part.ends),
+            ("together", part.together),
         ):
             if topics:
                 yield f"  {name + ':':10} {', '.join(topics)}"
         if part.differs_in_sinks:
-            yield "  writes:    other topics than before; both versions run it during the bounce"
+            during = "" if part.together else "; both versions run it during the bounce"
+            yield f"  writes:    other topics than before{during}"
         yield f"  rollback:  {part.rollback}"
     for number, step in enumerate(plan.steps, 1):
         yield ""

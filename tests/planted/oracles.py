@@ -3,7 +3,7 @@
     simulate ...            a command of `rolling-bounce`, one seed
     explore ...             the same, one search
     runbook OLD STEP ...    a simulated group with bounces for which `simulate` has no options
-    orders CHANGE           every order of a change of the topology (tests/probing/topologies)
+    orders CHANGE [CRASHES] every order of a change of the topology (tests/probing/topologies)
 
 In a runbook, members a, b and c start as release OLD, and `a>native` bounces one. `2.8.2/1.1` is a
 release with upgrade.from, `+150` continues after 150 ms instead of waiting until the group is at
@@ -101,13 +101,13 @@ def _settle(world: World) -> None:
         world.record(Unsettled(world.now_ms, SETTLE_MS, "a member is not at rest"))
 
 
-def _orders(change: str) -> set[str]:
-    """Return the first broken rule of all orders of a change with a crash.
+def _orders(change: str, crashes: str = "1") -> set[str]:
+    """Return the first broken rule of all orders of a change with crashes.
 
     Both programs lead first, one after the other.
     """
     for leads in (1, 2):
-        broken = Model(change, leads, crashes=1).explore().broken
+        broken = Model(change, leads, crashes=int(crashes)).explore().broken
         if broken:
             return {broken[0].rule}
     return set()

@@ -27,7 +27,7 @@ from assignor.rebalance import (
     assign_group,
     steps_after,
 )
-from assignor.topology import Subtopology
+from assignor.topology import Subtopology, with_sinks
 from encoding import AssignorError, Subscription, TaskId, TopicPartition, shown
 from probing import RebalanceProtocol, Refuse, rejoin_for_levels
 from probing.features import FinalizedLevels
@@ -131,7 +131,8 @@ class MembershipCore:
     @property
     def known_subtopologies(self) -> tuple[Subtopology, ...]:
         """Its own subtopologies, and those of other members, as it numbers them when it leads."""
-        return (*self.leader_settings.subtopologies, *self.memory.topologies.appended)
+        found = self.memory.topologies
+        return with_sinks((*self.leader_settings.subtopologies, *found.appended), found.sinks)
 
     def become_static(self, group_instance_id: str) -> None:
         """Take the identity of a static member (KIP-345).

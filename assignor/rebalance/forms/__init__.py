@@ -21,7 +21,6 @@ from assignor.rebalance.forms.selection import (
     Selection,
     Share,
     restricted,
-    retired_sentences,
     select_tasks,
     selected_plan,
 )
@@ -31,6 +30,7 @@ from assignor.rebalance.forms.translation import (
     own_numbers,
     renumbered,
 )
+from assignor.rebalance.forms.waiting import retired_sentences
 
 __all__ = [
     "NOT_HERE",

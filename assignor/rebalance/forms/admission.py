@@ -16,6 +16,7 @@ from assignor.topology import (
     content_fingerprint,
     exclusive_topics,
     source_counts,
+    with_sinks,
 )
 
 MOST_FORMS = 8
@@ -41,28 +42,29 @@ class Admission:
 
     own: Sequence[Subtopology]
     partition_counts: Mapping[str, int]
-    _parts: list[Subtopology] = field(init=False)
-    _contents: set[bytes] = field(init=False)
+    _parts: dict[bytes, Subtopology] = field(init=False)
     _counts: Mapping[str, int] = field(init=False)
     _most_tasks: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self._parts = list(self.own)
-        self._contents = set(map(content_fingerprint, self.own))
+        self._parts = {content_fingerprint(part): part for part in self.own}
         # The error of an own topology that cannot be planned is raised when it is planned.
-        self._counts = self._planned(self._parts)[0] or {}
-        self._most_tasks = max(MOST_NEW_TASKS, _TIMES_OWN * _tasks(self._parts, self._counts))
+        self._counts = self._planned(self._parts.values())[0] or {}
+        self._most_tasks = max(MOST_NEW_TASKS, _TIMES_OWN * _tasks(self.own, self._counts))
 
     def admit(self, carried: CarriedTopologies) -> str:
         """Return why a program is refused; empty: it is admitted."""
-        new = [p for p in carried.subtopologies if content_fingerprint(p) not in self._contents]
-        if not new:
+        written = {content_fingerprint(p): {*p.sink_topics} for p in carried.subtopologies}
+        new = [p for p in carried.subtopologies if content_fingerprint(p) not in self._parts]
+        known = [self._parts[form] for form in written.keys() & self._parts.keys()]
+        changed_parts = {*with_sinks(known, written)} - {*known}
+        if not new and not changed_parts:
             return ""
-        together = [*self._parts, *new]
+        parts = {**self._parts, **{content_fingerprint(p): p for p in (*changed_parts, *new)}}
         why = _too_many_forms(carried) or self._too_wide(new) or self._other_kind(new)
         if why:
             return why
-        counts, why = self._planned(together)
+        counts, why = self._planned(parts.values())
         if counts is None:
             return why
         changed = sorted(t for t, n in self._counts.items() if counts.get(t) != n)
@@ -76,13 +78,12 @@ class Admission:
         added = _tasks(new, counts)
         if added > self._most_tasks:
             return f"it adds {added:,} tasks, and at most {self._most_tasks:,} are accepted"
-        self._parts, self._counts = together, counts
-        self._contents |= set(map(content_fingerprint, new))
+        self._parts, self._counts = parts, counts
         return ""
 
-    def _planned(self, parts: Sequence[Subtopology]) -> tuple[Mapping[str, int] | None, str]:
+    def _planned(self, parts: Iterable[Subtopology]) -> tuple[Mapping[str, int] | None, str]:
         try:
-            return source_counts(parts, self.partition_counts)[0], ""
+            return source_counts(tuple(parts), self.partition_counts)[0], ""
         except TaskAssignmentError as error:
             return None, str(error)
 
@@ -99,7 +100,7 @@ class Admission:
 
     def _other_kind(self, parts: Sequence[Subtopology]) -> str:
         """Topics that one program reads as its source and the other one as a repartition topic."""
-        before, after = _kinds(self._parts), _kinds(parts)
+        before, after = _kinds(self._parts.values()), _kinds(parts)
         topics = sorted(t for t, internal in after.items() if before.get(t, internal) != internal)
         if not topics:
             return ""

@@ -53,6 +53,7 @@ class TopologyMemory:
         asked_in: the generation in which they were asked; -1: unknown.
         asks: number of consecutive rebalances, up to the last, in which members were asked.
         live: content of the subtopologies that members could run.
+        sinks: content of a subtopology -> topics that any member writes when it runs it.
     """
 
     appended: tuple[Subtopology, ...] = ()
@@ -62,6 +63,7 @@ class TopologyMemory:
     asked_in: int = _UNKNOWN
     asks: int = 0
     live: frozenset[bytes] = frozenset()
+    sinks: Mapping[bytes, frozenset[str]] = field(default_factory=dict)
 
 
 NO_TOPOLOGIES = TopologyMemory()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from assignor.rebalance.forms.admission import Admission
 from assignor.rebalance.forms.asking import ASKS_MOST, Asked, TopologyMemory, asked_now
-from assignor.rebalance.forms.numbering import MemberForms, numbered
+from assignor.rebalance.forms.numbering import MemberForms, Numbering, numbered
 from assignor.rebalance.forms.programs import ProgramKey, Programs, key_of, read_programs
 from assignor.rebalance.forms.reports import NOTHING_REACHED, TopologyReport
 from assignor.topology import (
@@ -19,6 +19,7 @@ from assignor.topology import (
     Subtopology,
     content_fingerprint,
     exclusive_topics,
+    with_sinks,
 )
 from encoding import TaskId, shown
 from probing.topologies import (
@@ -66,13 +67,17 @@ class GroupTopologies:
 
     @property
     def planned(self) -> tuple[Subtopology, ...]:
-        """The subtopologies that have tasks: those of the base, and those that a member can run."""
+        """The subtopologies that have tasks: those of the base, and those that a member can run.
+
+        Each has the sink topics of all members: they decide how wide repartition topics are.
+        """
         live = {form for forms in self.by_member.values() for form in forms.versions}
-        return tuple(
+        parts = (
             part
             for part in self.numbering
             if part.id < self.base_size or content_fingerprint(part) in live
         )
+        return with_sinks(parts, self.memory.sinks)
 
     @property
     def waits_for_asked(self) -> bool:
@@ -130,7 +135,7 @@ def read_topologies(
             carries or remembers are not used: anyone who may write beside the levels adds them.
     """
     group = _read_group(own, reports, memory, partition_counts)
-    base = group.base
+    base, first = group.base, len(group.base.subtopologies)
     rules = {report.member_id: group.rule(report) for report in sorted(reports, key=_by_id)}
     by_member = {
         report.member_id: carried
@@ -146,7 +151,6 @@ def read_topologies(
     }
     is_mixed = bool(asked) or group.is_mixed({*by_member.values()})
     table = numbered(base, by_member, memory.appended if base is own else (), memory.live)
-    first = len(base.subtopologies)
     return GroupTopologies(
         is_mixed=is_mixed,
         numbering=table.numbering if is_mixed else base.subtopologies,
@@ -165,8 +169,18 @@ def read_topologies(
             asked=asked_now(memory, asked, refused.keys(), generation),
             asks=memory.asks + 1 if asked else 0,
             live=table.live,
+            sinks=_sinks(table, is_mixed=is_mixed),
         ),
     )
+
+
+def _sinks(table: Numbering, *, is_mixed: bool) -> dict[bytes, frozenset[str]]:
+    """Content of a subtopology -> topics that any member writes when it runs it."""
+    found: dict[bytes, frozenset[str]] = {}
+    for forms in table.by_member.values() if is_mixed else ():
+        for form, topics in forms.writes.items():
+            found[form] = topics | found.get(form, frozenset())
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,6 +319,7 @@ def _carriers(
                 greatest(report.reached, added) if report.member_id == leader_id else report.reached
             ),
             leads=report.member_id == leader_id,
+            writes=by_member[report.member_id].writes,
         )
         for report in reports
         if report.member_id in by_member

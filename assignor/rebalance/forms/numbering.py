@@ -7,7 +7,7 @@ gone, so that the table stays as long as what live members carry.
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from assignor.topology import CarriedTopologies, Subtopology, content_fingerprint
 
@@ -24,10 +24,12 @@ class MemberForms:
     Attributes:
         to_group: number in the group of each of its numbers; -1: the group does not number it.
         versions: content of each subtopology -> versions of the topology that contain it.
+        writes: content of each subtopology -> topics that the member writes when it runs it.
     """
 
     to_group: tuple[int, ...]
     versions: Mapping[bytes, tuple[int, ...]]
+    writes: Mapping[bytes, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,7 @@ def numbered(
     for member in sorted(programs):
         to_group: list[int] = []
         versions: dict[bytes, tuple[int, ...]] = {}
+        writes: dict[bytes, frozenset[str]] = {}
         program = programs[member]
         for part, contained in zip(program.subtopologies, program.versions, strict=True):
             form = content_fingerprint(part)
@@ -88,7 +91,8 @@ def numbered(
             to_group.append(places.get(form, NOT_HERE))
             if form in places:
                 versions[form] = contained
-        by_member[member] = MemberForms(to_group=tuple(to_group), versions=versions)
+                writes[form] = frozenset(part.sink_topics)
+        by_member[member] = MemberForms(to_group=tuple(to_group), versions=versions, writes=writes)
     while free and free[-1] == len(table) - 1:
         free.pop()
         table.pop()

@@ -1,8 +1,9 @@
 """Which tasks of a group with several topologies run, in which form, and on which members.
 
 The decisions are tables in `probing.topologies`. A *unit* is a partition number of a family: all
-tasks of one form of it. A unit that its member keeps in an old form is pinned to that member; all
-other tasks are placed by the strategy, separately for each set of members that can run them.
+tasks of its forms with this number. Old forms of a unit that members keep are pinned to these
+members; all other tasks are placed by the strategy, separately for each set of members that can run
+them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from assignor.rebalance.forms.group import GroupTopologies
-from assignor.topology import TaskPlan, content_fingerprint
+from assignor.rebalance.forms.waiting import DecidedFamily, waiting_sentences
+from assignor.topology import TaskPlan, content_fingerprint, exclusive_topics
 from encoding import TaskId
 from probing.topologies import (
     Carrier,
@@ -23,8 +25,6 @@ from probing.topologies import (
     families,
     shares_released,
 )
-
-_LISTED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +44,9 @@ class Selection:
         pinned: task -> the member that keeps it in its form.
         shares: the tasks that are not pinned, by the members that can run them.
         reached: the memory of reached versions from now on.
-        waiting: sentences: which partitions wait, and for whom.
-        waiting_tasks: number of partitions that wait.
+        waiting: sentences: which partitions wait, and for whom; inputs of live members that no
+            task reads are among them.
+        waiting_tasks: number of these partitions.
         families: numbers of subtopologies that are forms of each other.
         keeps_copies: standby copies of the pinned tasks, which run in the form as before, go on.
     """
@@ -94,36 +95,29 @@ def select_tasks(
     ]
     if topologies.waits_for_asked:
         return _unchanged(topologies, plan, running, carriers)
-    decision = decide_forms(carriers, topologies.topics, level=level)
-    ran = _by_subtopology(running, {c.member_id for c in carriers})
+    by_id, topics = {carrier.member_id: carrier for carrier in carriers}, topologies.topics
+    ran = _by_subtopology(running, by_id.keys())
+    decision = decide_forms(carriers, topics, level=level, running=_forms_by_member(ran, ids))
+    decided: list[DecidedFamily] = []
     chosen: set[TaskId] = set()
     pinned: dict[TaskId, str] = {}
-    waiting: list[str] = []
-    count = 0
     for family in decision.families:
-        units = _Units(
-            family=family,
-            ids={form: ids[form] for form in family.forms},
-            partitions=partitions,
-            ran=ran,
-        )
-        tasks, kept, waits = units.decide({c.member_id: c for c in carriers})
+        own = {form: ids[form] for form in family.forms}
+        units = _Units(family=family, ids=own, partitions=partitions, ran=ran, topics=topics)
+        tasks, kept, waits = units.decide(by_id)
         chosen |= tasks
         pinned |= kept
-        count += len(waits)
-        waiting += [*_waiting(topologies, units, waits), *_contradictions(topologies, units)]
+        everything = frozenset(t for p in units.numbers() for t in units.tasks(family.forms, p))
+        decided.append(DecidedFamily(decision=family, ids=own, tasks=everything, waits=waits))
+    waiting, count = waiting_sentences(topologies, plan, decided, carriers, chosen)
     return Selection(
         tasks=frozenset(chosen),
         pinned=pinned,
-        shares=_shares(chosen - pinned.keys(), carriers, ids),
+        shares=_shares(chosen - pinned.keys(), carriers, decided),
         reached=decision.reached,
         waiting=tuple(waiting),
         waiting_tasks=count,
-        families=tuple(
-            frozenset(ids[form] for form in family.forms)
-            for family in decision.families
-            if len(family.forms) > 1
-        ),
+        families=_family_numbers(topologies, {f for c in carriers for f in c.forms}),
     )
 
 
@@ -153,13 +147,32 @@ def _unchanged(
         tasks=frozenset(pinned),
         pinned=pinned,
         reached=answered_memory(believed_memory(carriers, topics), carriers),
-        families=tuple(
-            frozenset(ids[form] for form in family)
-            for family in families(topics)
-            if len(family) > 1
-        ),
+        families=_family_numbers(topologies, topics.keys()),
         keeps_copies=True,
     )
+
+
+def _family_numbers(
+    topologies: GroupTopologies, live: AbstractSet[bytes]
+) -> tuple[frozenset[int], ...]:
+    """Numbers of the subtopologies that are forms of each other."""
+    topics = {
+        part.id: exclusive_topics(part)
+        for part in topologies.numbering
+        if content_fingerprint(part) in live
+    }
+    return tuple(family for family in families(topics) if len(family) > 1)
+
+
+def _forms_by_member(
+    ran: Mapping[int, Sequence[tuple[str, int]]], ids: Mapping[bytes, int]
+) -> dict[str, frozenset[bytes]]:
+    """Member id -> forms of which it ran a task."""
+    found: dict[str, set[bytes]] = {}
+    for form, number in ids.items():
+        for member, _ in ran.get(number, ()):
+            found.setdefault(member, set()).add(form)
+    return {member: frozenset(forms) for member, forms in found.items()}
 
 
 def _by_subtopology(
@@ -174,12 +187,15 @@ def _by_subtopology(
 
 
 def _shares(
-    tasks: AbstractSet[TaskId], carriers: Sequence[Carrier], ids: Mapping[bytes, int]
+    tasks: AbstractSet[TaskId], carriers: Sequence[Carrier], families: Sequence[DecidedFamily]
 ) -> tuple[Share, ...]:
     """Tasks by the members that can run them."""
     members_by_number = {
         number: frozenset(c.member_id for c in carriers if form in c.forms)
-        for form, number in ids.items()
+        if family.decision.able is None
+        else family.decision.able
+        for family in families
+        for form, number in family.ids.items()
     }
     shares: dict[frozenset[str], set[TaskId]] = {}
     for task in tasks:
@@ -199,12 +215,14 @@ class _Units:
         ids: form -> number of the subtopology.
         partitions: number of a subtopology -> its partitions.
         ran: number of a subtopology -> member id and partition of each task that a member ran.
+        topics: form -> topics of which one task at a time may use a partition.
     """
 
     family: FamilyDecision
     ids: Mapping[bytes, int]
     partitions: Mapping[int, AbstractSet[int]]
     ran: Mapping[int, Sequence[tuple[str, int]]]
+    topics: Mapping[bytes, frozenset[str]]
 
     def numbers(self) -> list[int]:
         """Partition numbers of all forms."""
@@ -230,29 +248,29 @@ class _Units:
 
     def decide(
         self, members: Mapping[str, Carrier]
-    ) -> tuple[set[TaskId], dict[TaskId, str], list[int]]:
+    ) -> tuple[set[TaskId], dict[TaskId, str], set[int]]:
         """Tasks that run, those that are pinned to a member, and partitions that wait."""
         numbers = self.numbers()
-        if self.family.wanted == self.family.forms:
-            return {t for p in numbers for t in self.tasks(self.family.forms, p)}, {}, []
+        if self.family.able is not None or self.family.wanted == self.family.forms:
+            return {t for p in numbers for t in self.tasks(self.family.wanted, p)}, {}, set()
         runs = self.runs()
         released = self._released(runs, members)
         tasks: set[TaskId] = set()
         pinned: dict[TaskId, str] = {}
-        waits: list[int] = []
+        waits: set[int] = set()
         for p in numbers:
             unit = decide_unit(
                 self.family,
                 runs[p],
                 members,
+                self.topics,
                 released=frozenset(m for m, given in released.items() if p in given),
             )
-            found = self.tasks(unit.forms, p)
-            tasks |= found
-            if unit.member is not None:
-                pinned |= dict.fromkeys(found, unit.member)
-            if not found and not unit.forms:
-                waits.append(p)
+            tasks |= self.tasks(unit.forms, p)
+            for form, member in unit.owners.items():
+                pinned |= dict.fromkeys(self.tasks({form}, p), member)
+            if not unit.forms:
+                waits.add(p)
         return tasks, pinned, waits
 
     def _released(
@@ -269,47 +287,6 @@ class _Units:
         able = sum(wanted <= m.forms.keys() and n not in held for n, m in members.items())
         others = len(runs) - sum(map(len, held.values()))
         return shares_released(held, able if wanted else 0, others=others)
-
-
-def _waiting(topologies: GroupTopologies, units: _Units, waits: Sequence[int]) -> list[str]:
-    """A sentence about the partitions of a family that wait."""
-    if not waits:
-        return []
-    why, topics = units.family.why, _topics(topologies, units)
-    return [f"{len(waits)} partitions of the subtopology that reads {topics} wait: {why}"]
-
-
-def _contradictions(topologies: GroupTopologies, units: _Units) -> list[str]:
-    """A sentence about forms of one version that cannot run beside each other."""
-    if not units.family.refused:
-        return []
-    members = sorted(
-        carrier.member_id
-        for carrier in topologies.carriers
-        if carrier.forms.keys() & units.family.refused
-    )
-    sentence = (
-        f"two topologies have version {units.family.version} and differ in the subtopology that"
-        f" reads {_topics(topologies, units)}: {', '.join(members[:_LISTED])} get none of its"
-        " tasks; give the changed topology a higher version, Topology(version=...)"
-    )
-    return [sentence]
-
-
-def _topics(topologies: GroupTopologies, units: _Units) -> str:
-    parts = [topologies.numbering[number] for number in sorted(units.ids.values())]
-    names = sorted({topic for part in parts for topic in part.source_topics})
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
-
-
-def retired_sentences(topologies: GroupTopologies) -> tuple[str, ...]:
-    """Sentences about subtopologies that no member can run any more; their topics stay."""
-    return tuple(
-        f"the subtopology that reads {', '.join(part.source_topics[:_LISTED])} is retired: no"
-        " member can run it; its topics and committed offsets are left as they are"
-        for part in topologies.retired
-    )
 
 
 def restricted(plan: TaskPlan, tasks: AbstractSet[TaskId]) -> TaskPlan:
@@ -329,7 +306,7 @@ def selected_plan(plan: TaskPlan, selection: Selection) -> TaskPlan:
     """Return the plan of the selected tasks.
 
     A partition of another form of a task belongs to the task, so that a member that owns it counts
-    as an owner of the task.
+    as an owner of the task; `TaskPlan.siblings` has the tasks that replace it together.
     """
     chosen = restricted(plan, selection.tasks)
     if chosen is plan:
@@ -337,14 +314,17 @@ def selected_plan(plan: TaskPlan, selection: Selection) -> TaskPlan:
     by_partition = dict(chosen.task_by_partition)
     forms = [sorted(family) for family in selection.families]
     family_of = {number: place for place, family in enumerate(forms) for number in family}
-    done: set[tuple[int, int]] = set()
+    units: dict[tuple[int, int], list[TaskId]] = {}
     for task in chosen.partitions_by_task:
         family = family_of.get(task.subtopology)
-        # The first task of a family and partition number gets all partitions of the other forms.
-        if family is None or (family, task.partition) in done:
-            continue
-        done.add((family, task.partition))
+        if family is not None:
+            units.setdefault((family, task.partition), []).append(task)
+    for (family, number), tasks in units.items():
         for other in forms[family]:
-            for partition in plan.partitions_by_task.get(TaskId(other, task.partition), ()):
-                by_partition.setdefault(partition, task)
-    return replace(chosen, task_by_partition=by_partition)
+            for partition in plan.partitions_by_task.get(TaskId(other, number), ()):
+                by_partition.setdefault(partition, tasks[0])
+    return replace(
+        chosen,
+        task_by_partition=by_partition,
+        siblings={task: tuple(tasks) for tasks in units.values() if tasks[1:] for task in tasks},
+    )

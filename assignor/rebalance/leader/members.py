@@ -101,14 +101,17 @@ class ReadMember:
         return _versions_of(self)
 
     @cached_property
+    def reported(self) -> frozenset[TaskId]:
+        """Tasks that it reports as running."""
+        value = self.subscription
+        return frozenset(value.prev_tasks) if isinstance(value, Subscription) else frozenset()
+
+    @cached_property
     def ran(self) -> frozenset[TaskId]:
         """Tasks that ran on this member, by its report or by the consumer protocol."""
         by_partition = self.plan.task_by_partition
         listed = self.member.owned_partitions or ()
-        tasks = {by_partition[p] for p in listed if p in by_partition}
-        if isinstance(self.subscription, Subscription):
-            tasks.update(self.subscription.prev_tasks)
-        return frozenset(tasks)
+        return self.reported | {by_partition[p] for p in listed if p in by_partition}
 
     @cached_property
     def owned(self) -> tuple[TopicPartition, ...]:

@@ -85,8 +85,12 @@ def _owners(
             if task is not None and claims.is_believed(member.id, task):
                 # A partition of another form of the task counts as the task's first input.
                 inputs = plan.partitions_by_task[task]
-                key = partition if partition in inputs else inputs[0]
-                claimed.setdefault(key, []).append((generation, member.id))
+                keys = {partition if partition in inputs else inputs[0]}
+                if task not in member.reported:  # it runs another form, and may use its changelogs
+                    siblings = plan.siblings.get(task, ())
+                    keys.update(plan.partitions_by_task[sibling][0] for sibling in siblings)
+                for key in keys:
+                    claimed.setdefault(key, []).append((generation, member.id))
     return {
         partition: {m for g, m in owners if g in {UNKNOWN_GENERATION, max(owners)[0]}}
         for partition, owners in claimed.items()

@@ -5,6 +5,7 @@ import json
 import pytest
 from rich.console import Console
 
+from assignor import Topology
 from assignor.cli.inspect.document import document_of
 from assignor.cli.inspect.text import render_group
 from assignor.inspection import inspect_group
@@ -101,6 +102,29 @@ def test_partitions_that_wait_are_a_finding_that_says_for_whom():
     assert "no member carries it or a later one: start such a member" in finding.sentence
     document = json.loads(json.dumps(document_of(look)))
     assert document["topology"]["families"][0]["waiting"] == [f"lines-{p}" for p in lost]
+
+
+def test_a_source_that_the_version_that_runs_does_not_read_is_a_finding():
+    """Two members stay with the old version of a chain; only the new one reads `more`."""
+    old, new = (Topology(version=version) for version in (1, 2))
+    old.add_source("a", topics=["lines"]).add_repartition_topic("r")
+    old.add_sink("to-r", topic="r", parents=["a"]).add_source("b", topics=["r"])
+    old.add_processor("count", parents=["b"]).add_state_store("counts", processors=["count"])
+    new.add_source("a", topics=["lines", "more"]).add_processor("count", parents=["a"])
+    new.add_state_store("counts", processors=["count"])
+    group = changing((old,), (old,), (new,))
+    assert not any(
+        p.topic == "lines" for f in inspected(group).topologies.families for p in f.waiting
+    )
+    group.settle("a")
+    look = inspected(group)
+    [family] = look.topologies.families
+    assert family.version == 1
+    assert {p.topic for p in family.waiting} == {"more"}
+    assert len(family.waiting) == COUNTS["more"]
+    [finding] = [f for f in look.findings if f.kind == "topology-waits"]
+    assert "no member reads more-0, more-1" in finding.sentence
+    assert "change together, once more members can run version 2" in finding.sentence
 
 
 def test_a_version_that_no_live_member_carries_is_a_finding():

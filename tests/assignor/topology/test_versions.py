@@ -9,6 +9,7 @@ from assignor.topology import (
     carried_topologies,
     compare_topologies,
     content_fingerprint,
+    with_sinks,
 )
 from probing.topologies import families
 
@@ -143,3 +144,39 @@ def test_one_version_twice_and_no_topology_are_refused():
 def test_a_version_is_a_whole_number_from_one(version):
     with pytest.raises(TopologyError, match="of a topology is refused"):
         Topology(version=version)
+
+
+def piped(version, topic):
+    built = Topology(version=version).add_source("read", topics=["lines"])
+    built.add_repartition_topic(topic).add_sink("write", topic=topic, parents=["read"])
+    built.add_source("again", topics=[topic]).add_processor("count", parents=["again"])
+    return built.add_state_store("counts", processors=["count"])
+
+
+def test_a_program_carries_no_two_versions_of_which_one_task_writes_different_topics():
+    assert len(carried_topologies([piped(1, "r")], "app").subtopologies) == 2
+    why = (
+        "versions 1 and 2 both have the subtopology that reads lines, and it writes"
+        " app-r-repartition in the first one and app-s-repartition in the second one"
+    )
+    with pytest.raises(TopologyError, match=why):
+        carried_topologies([piped(1, "r"), piped(2, "s")], "app")
+
+
+def test_a_program_may_carry_a_version_with_another_branch():
+    """The branch reads a topic of its own, which is read whenever it is written."""
+    plain = Topology().add_source("read", topics=["lines"])
+    branch = Topology(version=2).add_source("read", topics=["lines"]).add_repartition_topic("r")
+    branch.add_sink("write", topic="r", parents=["read"]).add_source("again", topics=["r"])
+    carried = carried_topologies([plain, branch], "app")
+    assert sorted(carried.versions) == [(1, 2), (2,)]
+
+
+def test_topics_that_a_subtopology_writes_can_be_added():
+    [part] = Topology().add_source("read", topics=["lines"]).subtopologies("app")
+    form = content_fingerprint(part)
+    [more] = with_sinks([part], {form: {"out"}})
+    assert more.sink_topics == ("out",)
+    assert content_fingerprint(more) == form
+    assert with_sinks([more], {form: {"out"}}) == (more,)
+    assert with_sinks([part], {}) == (part,)

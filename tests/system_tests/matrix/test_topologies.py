@@ -55,6 +55,7 @@ decided = selection.decide_unit(
     selection.FamilyDecision(forms=frozenset(), wanted=frozenset(), version=None, rule="", why=""),
     {},
     {},
+    {},
 )
 
 

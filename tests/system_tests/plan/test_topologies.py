@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from assignor import Topology
 from system_tests.cli.main import main
-from system_tests.plan import PlannedTopology, topology_plan
+from system_tests.plan import PlannedTopology, topology_lines, topology_plan
 
 PAGE = "assignor.examples.topologies"
 
@@ -61,6 +61,67 @@ def test_the_same_version_is_an_obstacle():
     found = plan("--topology", f"{PAGE}:SECOND", f"{PAGE}:FIRST")
     assert found.exit_code == 1
     assert "give the new one a higher version, Topology(version=3)" in found.stdout
+
+
+def piped(version, *, topic="r", partitions=None, source="lines", store="counts"):
+    """Reads a source and, through a repartition topic, counts; without a topic directly."""
+    built = Topology(version=version).add_source("read", topics=[source])
+    if topic:
+        built.add_repartition_topic(topic, partitions=partitions)
+        built.add_sink("write", topic=topic, parents=["read"]).add_source("again", topics=[topic])
+    built.add_processor("count", parents=["again" if topic else "read"])
+    return built.add_state_store(store, processors=["count"])
+
+
+def test_what_a_changed_repartition_topic_joins_changes_together():
+    made = topology_plan(side(piped(1)), side(piped(2, topic="")))
+    [part] = made.subtopologies
+    assert part.together == ("app-r-repartition", "lines")
+    [warning] = [w for w in made.warnings if "changes together" in w]
+    assert "members with version 1 run all of it until more members have version 2" in warning
+    assert made.steps
+
+
+def test_a_kept_subtopology_that_writes_to_a_renamed_topic_goes_with_its_reader():
+    made = topology_plan(side(piped(1)), side(piped(2, topic="s")))
+    assert [(p.kind, p.together) for p in made.subtopologies] == [
+        ("renamed", ("app-r-repartition", "app-s-repartition", "lines")),
+        ("kept", ("app-r-repartition", "app-s-repartition", "lines")),
+    ]
+    assert "bounce back" in made.subtopologies[1].rollback
+    assert not any("both versions run it" in line for line in topology_lines(made))
+
+
+def test_a_source_of_one_version_is_named_before_it_waits():
+    old, new = piped(1, topic=""), Topology(version=2)
+    new.add_source("read", topics=["lines", "more"]).add_processor("count", parents=["read"])
+    new.add_state_store("counts", processors=["count"])
+    for sides, version in (((old, new), 2), ((new, piped(3, topic="")), 2)):
+        made = topology_plan(*map(side, sides))
+        assert [w for w in made.warnings if f"only version {version} reads more" in w]
+        assert {*made.subtopologies[0].begins, *made.subtopologies[0].ends} == {"more"}
+
+
+def test_a_repartition_topic_that_gets_other_records_is_a_warning():
+    old = piped(1)
+    new = piped(2, source="more", store="sums").add_source("lines", topics=["lines"])
+    new.add_processor("direct", parents=["lines"]).add_state_store("counts", processors=["direct"])
+    made = topology_plan(side(old), side(new))
+    assert [w for w in made.warnings if "app-r-repartition has other readers and writers" in w]
+
+
+@pytest.mark.parametrize(
+    ("new", "why"),
+    [
+        (piped(2, partitions=8), "app-r-repartition has 4 partitions in the old topology and 8 in"),
+        (piped(2, topic="", source="app-r-repartition"), "is a repartition topic in one of the"),
+    ],
+)
+def test_a_repartition_topic_that_members_refuse_is_an_obstacle(new, why):
+    made = topology_plan(side(piped(1, partitions=4)), side(new))
+    [obstacle] = made.obstacles
+    assert why in obstacle
+    assert made.steps == ()
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ def counting(version=1, *, stores=("counts",), sources=("lines",), names=None):
 class MixedGroup:
     """Members by name; `rebalance` runs one generation, `settle` as many as members ask for."""
 
+    counts = COUNTS
+
     def __init__(self, *, cooperative=False, strategy=sticky, standbys=0):
         self.members = {}
         self.programs = {}
@@ -103,7 +105,7 @@ class MixedGroup:
             levels=self.levels,
             reached=self.known.get(leader, {}),
         )
-        self.last = assign_group(settings, blobs, COUNTS, knowledge=known)
+        self.last = assign_group(settings, blobs, self.counts, knowledge=known)
         assert self.last.faults == ()
         self.knowledge[leader] = self.last.remembered()
         received = {
@@ -160,7 +162,7 @@ class MixedGroup:
             partition: tuple(c.removeprefix("app-").removesuffix("-changelog") for c in changelogs)
             for partition, (_, changelogs) in self.owners(topic).items()
         }
-        return [stores.get(partition) for partition in range(COUNTS[topic])]
+        return [stores.get(partition) for partition in range(self.counts[topic])]
 
 
 def wants_now(received):

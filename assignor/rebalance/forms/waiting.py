@@ -1,0 +1,154 @@
+"""Sentences about what waits: partitions that no member reads, and forms that cannot run."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from assignor.rebalance.forms.group import GroupTopologies
+from assignor.topology import TaskPlan
+from encoding import TaskId, TopicPartition
+from probing.topologies import Carrier, FamilyDecision
+
+_LISTED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidedFamily:
+    """A family, or a chain of families, and what was decided about it.
+
+    Attributes:
+        decision: which forms run.
+        ids: form -> number of the subtopology.
+        tasks: of all its forms, as far as their topics exist.
+        waits: partition numbers of which no form runs.
+    """
+
+    decision: FamilyDecision
+    ids: Mapping[bytes, int]
+    tasks: AbstractSet[TaskId]
+    waits: AbstractSet[int]
+
+
+def waiting_sentences(
+    topologies: GroupTopologies,
+    plan: TaskPlan,
+    families: Sequence[DecidedFamily],
+    carriers: Sequence[Carrier],
+    running: AbstractSet[TaskId],
+) -> tuple[list[str], int]:
+    """Return a sentence about what waits in each family, and the number of partitions that wait.
+
+    Args:
+        topologies: who can run what.
+        plan: the tasks of all forms.
+        families: all of them.
+        carriers: members that can run tasks.
+        running: tasks that run in this generation.
+    """
+    read = {p for task in running for p in plan.partitions_by_task[task]}
+    written = _written(families, carriers, {task.subtopology for task in running})
+    sentences: list[str] = []
+    count = 0
+    for family in families:
+        why = family.decision.why
+        if family.waits:
+            count += len(family.waits)
+            sentences.append(
+                f"{len(family.waits)} partitions of the subtopology that reads"
+                f" {_sources(topologies, family)} wait: {why}"
+            )
+        unread = _unread(family, topologies, plan, read, written)
+        if unread:
+            count += len(unread)
+            topics = _listed({p.topic for p in unread})
+            sentences.append(
+                f"{len(unread)} partitions of {topics} wait: one version of the topology reads"
+                f" them, and another one runs in their place ({why})"
+            )
+        sentences += _contradictions(topologies, family)
+    return sentences, count
+
+
+def _unread(
+    family: DecidedFamily,
+    topologies: GroupTopologies,
+    plan: TaskPlan,
+    read: AbstractSet[TopicPartition],
+    written: AbstractSet[str],
+) -> set[TopicPartition]:
+    """Inputs of live members that no task reads, without those that `DecidedFamily.waits` has.
+
+    A repartition topic that no running task writes has nothing to read.
+    """
+    decision = family.decision
+    if decision.able is None and decision.wanted == decision.forms:
+        return set()
+    parts = [topologies.numbering[number] for number in family.ids.values()]
+    idle = {topic.name for part in parts for topic in part.repartition_topics} - written
+    return {
+        p
+        for task in family.tasks
+        if task.partition not in family.waits
+        for p in plan.partitions_by_task[task]
+        if p not in read and p.topic not in idle
+    }
+
+
+def _written(
+    families: Iterable[DecidedFamily], carriers: Sequence[Carrier], running: AbstractSet[int]
+) -> set[str]:
+    """Topics that members write in the subtopologies that run."""
+    able_by_form = {
+        form: family.decision.able
+        for family in families
+        for form, number in family.ids.items()
+        if number in running
+    }
+    return {
+        topic
+        for carrier in carriers
+        for form, topics in carrier.writes.items()
+        if form in able_by_form
+        for topic in (topics if _is_able(carrier, able_by_form[form]) else ())
+    }
+
+
+def _is_able(carrier: Carrier, able: AbstractSet[str] | None) -> bool:
+    return able is None or carrier.member_id in able
+
+
+def _contradictions(topologies: GroupTopologies, family: DecidedFamily) -> list[str]:
+    """A sentence about forms of one version that cannot run beside each other."""
+    decision = family.decision
+    if not decision.refused:
+        return []
+    members = sorted(
+        carrier.member_id
+        for carrier in topologies.carriers
+        if carrier.forms.keys() & decision.refused
+    )
+    sentence = (
+        f"two topologies have version {decision.version} and differ in the subtopology that"
+        f" reads {_sources(topologies, family)}: {', '.join(members[:_LISTED])} get none of its"
+        " tasks; give the changed topology a higher version, Topology(version=...)"
+    )
+    return [sentence]
+
+
+def _sources(topologies: GroupTopologies, family: DecidedFamily) -> str:
+    parts = [topologies.numbering[number] for number in family.ids.values()]
+    return _listed({topic for part in parts for topic in part.source_topics})
+
+
+def _listed(names: AbstractSet[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(sorted(names)[:_LISTED]) + more
+
+
+def retired_sentences(topologies: GroupTopologies) -> tuple[str, ...]:
+    """Return sentences about subtopologies that no member can run any more; their topics stay."""
+    return tuple(
+        f"the subtopology that reads {', '.join(part.source_topics[:_LISTED])} is retired: no"
+        " member can run it; its topics and committed offsets are left as they are"
+        for part in topologies.retired
+    )
