@@ -72,7 +72,7 @@ async def polled(
         size = {} if loop.max_records is None else {"max_records": loop.max_records}
         try:
             batch = await consumer.getmany(timeout_ms=timeout_ms, **size)
-            check_member(consumer, assignor.failed)
+            check_member(consumer, assignor)
         except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
             for partition, at in passed_over(before, _positions(consumer)).items():
                 consumer.seek(partition, at)
