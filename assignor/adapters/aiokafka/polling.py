@@ -18,7 +18,12 @@ from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.port import commit_existing_topics
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.membership import attached_member
-from assignor.adapters.poll_arguments import check_member, check_offsets, check_timeout
+from assignor.adapters.poll_arguments import (
+    check_member,
+    check_offsets,
+    check_timeout,
+    first_offsets,
+)
 from assignor.config import refused
 from assignor.embedding import MemberStopped
 from assignor.embedding.loops import CLOSED, PollLoop, Step, log_late_commit, passed_over
@@ -70,12 +75,14 @@ async def polled(
     while loop.polls(is_ended=ended.is_set(), is_shutdown=assignor.shutdown_requested):
         before = _positions(consumer)
         size = {} if loop.max_records is None else {"max_records": loop.max_records}
+        batch: Mapping[Any, list[Any]] = {}
         try:
             batch = await consumer.getmany(timeout_ms=timeout_ms, **size)
             check_member(consumer, assignor)
         except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
-            for partition, at in passed_over(before, _positions(consumer)).items():
-                consumer.seek(partition, at)
+            passed = passed_over(before, _positions(consumer)) | first_offsets(batch)
+            for partition in passed.keys() & consumer.assignment():
+                consumer.seek(partition, passed[partition])
             if await _ends_after(error, consumer, loop, ended):
                 return
             continue

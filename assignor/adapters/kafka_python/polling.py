@@ -26,6 +26,7 @@ from assignor.adapters.poll_arguments import (
     check_member,
     check_offsets,
     check_timeout,
+    first_offsets,
     stop_event,
 )
 from assignor.adapters.processing import Batch, BlockingLoop
@@ -102,10 +103,17 @@ class ConsumerLoop:
             if _OF_LISTENER in str(error) and error.__cause__ is not None:
                 raise ListenerFailed("a rebalance", error.__cause__) from error.__cause__
             raise
+        try:
+            self._check_member()
+        except BaseException:
+            self.seek(first_offsets(batch))
+            raise
+        return batch
+
+    def _check_member(self) -> None:
         check_member(self._consumer, self._assignor)
         if self._silence.is_fenced(self._assignor):
             raise FencedInstanceIdError
-        return batch
 
     def assigned(self) -> Collection[Any]:
         """Return the partitions that are assigned."""
