@@ -84,8 +84,9 @@ async def polled(
             check_member(consumer, assignor)
         except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
             passed = passed_over(before, _positions(consumer)) | first_offsets(batch)
-            for partition in passed.keys() & consumer.assignment():
-                consumer.seek(partition, passed[partition])
+            for partition, at in passed.items():
+                if partition in consumer.assignment():
+                    consumer.seek(partition, at)
             if await _ends_after(error, consumer, loop, ended):
                 return
             continue
