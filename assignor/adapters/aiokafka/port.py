@@ -234,12 +234,14 @@ def _keep_heartbeats(coordinator: Any) -> None:
         heard_s = time.monotonic()
         while True:
             try:
-                return await beat()
+                await beat()
             except KafkaError as error:
                 is_silent = time.monotonic() - heard_s > coordinator._session_timeout_ms / 1000  # noqa: SLF001 as above
                 if is_silent or fatal_reason(error) is not None:
                     raise
                 _log.warning("a heartbeat failed (%s); the next one follows", error_text(error))
+            else:
+                return
 
     coordinator._do_heartbeat = heard  # noqa: SLF001 as above
     coordinator._heartbeat_routine = beat_again  # noqa: SLF001 as above
