@@ -7,8 +7,9 @@ import aiokafka as aiokafka_client
 import kafka
 import pytest
 
-from assignor import ListenerFailed, TasksListener
+from assignor import TasksListener
 from assignor.adapters import aiokafka, confluent, kafka_python
+from assignor.embedding import ListenerFailed
 from tests.assignor.adapters.reports.logs import (
     GROUP,
     LIMIT_S,
