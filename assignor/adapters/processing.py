@@ -46,7 +46,7 @@ class LoopClient(Protocol):
         """Read these partitions from other offsets, those that are still assigned."""
 
     def paused(self) -> AbstractSet[Any]:
-        """Return the partitions of which nothing is fetched, those that the application paused too."""
+        """Return the partitions of which nothing is fetched, also those of the application."""
 
     def pause(self, partitions: AbstractSet[Any]) -> None:
         """Fetch nothing of these partitions."""
