@@ -1,11 +1,12 @@
 """Arguments of poll loops, and what they check, of all clients."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
+from assignor.adapters.membership import EmbeddedMember
 from assignor.config import is_deferred, refused
 from assignor.embedding import LEFT_GROUP, MemberStopped
 
@@ -36,21 +37,28 @@ def check_timeout(name: str, value: Any) -> None:
         raise refused(name, value, "a number, 0 or more")
 
 
-def check_member(consumer: Any, failed: str | None) -> None:
+def check_member(consumer: Any, assignor: EmbeddedMember) -> None:
     """Check that a member is one: it was not refused, and no earlier loop has left the group.
 
     Args:
         consumer: of `streams_consumer`, or the application's own.
-        failed: what its assignor says.
+        assignor: of the consumer.
 
     Raises:
         MemberStopped: the member takes no further part in the group.
+        ListenerFailed: a method of its listener has raised since the last call.
     """
-    if failed is not None:
-        raise MemberStopped(f"{LEFT_GROUP}: {failed}")
+    assignor.raise_listener_error()
+    if assignor.failed is not None:
+        raise MemberStopped(f"{LEFT_GROUP}: {assignor.failed}")
     if hasattr(consumer, "assignor") and not consumer.subscription():
         why = "an earlier loop has ended with the cause; close this consumer, and make another"
         raise MemberStopped(f"{LEFT_GROUP}: {why}")
+
+
+def first_offsets(batch: Mapping[Any, Sequence[Any]]) -> dict[Any, int]:
+    """Return partition -> offset of its first record in a batch that is not delivered."""
+    return {partition: records[0].offset for partition, records in batch.items() if records}
 
 
 def check_offsets(next_offsets: object, *, with_metadata: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, Protocol
 
@@ -44,8 +45,14 @@ class LoopClient(Protocol):
     def seek(self, offsets: Mapping[Any, int]) -> None:
         """Read these partitions from other offsets, those that are still assigned."""
 
-    def fetch_except(self, waiting: frozenset[TopicPartition]) -> None:
-        """Fetch nothing of these partitions, and all others."""
+    def paused(self) -> AbstractSet[Any]:
+        """Return the partitions of which nothing is fetched, also those of the application."""
+
+    def pause(self, partitions: AbstractSet[Any]) -> None:
+        """Fetch nothing of these partitions."""
+
+    def resume(self, partitions: AbstractSet[Any]) -> None:
+        """Fetch these partitions again."""
 
     def commit(self, next_offsets: Mapping[Any, int]) -> bool:
         """Commit offsets; return False if they have to be committed again."""
@@ -70,6 +77,8 @@ class BlockingLoop:
         self._waits = True
         # Of partitions that are kept in a rebalance, in which the commit was refused.
         self._late: Mapping[Any, int] = {}
+        # By this loop: what the application has paused stays paused.
+        self._paused: AbstractSet[Any] = frozenset()
         self._handler_error: Exception | None = None
 
     def batches(self, *, is_measured: bool = True) -> Iterator[Batch]:
@@ -100,15 +109,21 @@ class BlockingLoop:
     def run(self, stores: TaskStores, handle: Handler) -> None:
         """Process and commit batches, in slices: the rest of a batch waits for the next poll.
 
+        What is paused meanwhile is resumed in the end.
+
         Raises:
             MemberStopped, UnreadableRecord: as `batches`.
             StoreError: a store cannot be used.
             Exception: of `handle`.
         """
-        for batch in self.batches(is_measured=False):
-            process = partial(self._process, stores, batch, partial(self._timed, handle))
-            if self._ends(process) or self._ends(partial(self._follow, stores)):
-                return
+        try:
+            for batch in self.batches(is_measured=False):
+                process = partial(self._process, stores, batch, partial(self._timed, handle))
+                if self._ends(process) or self._ends(partial(self._follow, stores)):
+                    return
+        finally:
+            if not self._client.is_closed:
+                self._fetch_except(frozenset())
 
     def _process(self, stores: TaskStores, batch: Batch, handle: Handler) -> None:
         """Process and commit a batch, and what earlier calls kept, until it is time to poll."""
@@ -122,8 +137,17 @@ class BlockingLoop:
     def _follow(self, stores: TaskStores) -> None:
         """Read again what was dropped, and nothing of tasks that have records or are restored."""
         self._client.seek(stores.unread())
-        self._client.fetch_except(stores.waiting)
+        self._fetch_except(stores.waiting)
         self._waits = not stores.has_rest
+
+    def _fetch_except(self, waiting: AbstractSet[TopicPartition]) -> None:
+        """Fetch nothing of these partitions, and again of others that this loop has paused."""
+        paused = self._client.paused()
+        own = self._paused & paused  # a client may forget it in a rebalance
+        pausing = waiting & {*self._client.assigned()} - paused
+        self._client.resume(own - waiting)
+        self._client.pause(pausing)
+        self._paused = own & waiting | pausing
 
     def _timed(self, handle: Handler, record: Any, state: TaskState) -> object:
         """Call the function that processes records, measure it, and keep its error."""

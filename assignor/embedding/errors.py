@@ -8,6 +8,7 @@ RebalanceError                 encoding: never raised itself
   - MemberStopped              this member cannot go on; correct the cause, and restart it
     - LostPosition             a partition has no offset to begin at, and no reset policy
   - UnreadableRecord           a record cannot be read: deserializer, codec, checksum
+  - ListenerFailed             a method of the application's listener has raised in a rebalance
   - StoreNotHeld               a state store whose task is not on this member
   - StoreReadOnly              a write to a state store outside the processing of a record
 ```
@@ -89,6 +90,19 @@ class UnreadableRecord(EmbeddingError):
         super().__init__(
             f"{topic} [{partition}]: the record at offset {offset} cannot be read ({why}); correct "
             f"the deserializer or install the codec, or seek to offset {offset + 1} to skip it"
+        )
+
+
+class ListenerFailed(EmbeddingError):
+    """A method of the listener has raised in a rebalance; the error is the `__cause__`.
+
+    The assignment holds: another loop over the consumer returns records of these partitions.
+    """
+
+    def __init__(self, method: str, error: BaseException) -> None:
+        super().__init__(
+            f"the listener has raised in {method} ({error_text(error)}): what the application needs"
+            " for its partitions may be missing; correct the cause, and restart it"
         )
 
 

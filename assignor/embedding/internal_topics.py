@@ -204,8 +204,9 @@ def topic_problem(wanted: InternalTopic, found: ExistingTopic) -> str | None:
         return (
             f"internal topic {wanted.name} has {found.partitions} partitions instead of "
             f"{wanted.partitions}: its input topics were changed, or another application owns it; "
-            "reset the application (stop it, delete this topic and the state directories, and set "
-            "the committed offsets back), or choose another application id"
+            'reset the application (stop it, copy its input to new topics: "More partitions" in '
+            "docs/change-topology.md, delete this topic and the state directories, and set the "
+            "committed offsets back), or choose another application id"
         )
     policy = found.configs.get(_POLICY, "")
     policies = {p.strip() for p in policy.split(",")} - {""}

@@ -57,7 +57,12 @@ def targets(
     active = balanced
     warnings: tuple[str, ...] = ()
     if state.weights is None:
-        active, warnings = optimize_active(state, balanced, _moves_under_way(state))
+        moves = _moves_under_way(state)
+        active, warnings = optimize_active(state, balanced, moves)
+        if (moves != NOBODY).any():
+            # A copy may be left over from another placement: moves decide among equal costs only.
+            anew, _ = optimize_active(state, balanced)
+            active = _cheaper(state, balanced, active, anew)
     else:
         warnings = (
             "racks of active tasks are not optimised: tasks have weights; remove them or the racks",
@@ -161,6 +166,31 @@ def _moves_under_way(state: GroupState) -> IntArray:
             copies = [(cost[c], lag, c) for c, lag in state.copies(task) if c != here]
             under_way[task] = min(copies)[2]
     return under_way
+
+
+def _cheaper(state: GroupState, balanced: IntArray, active: IntArray, other: IntArray) -> IntArray:
+    """Int [T]: the placement with the least traffic and moves of stateful tasks; `active` if equal.
+
+    Args:
+        state: the group.
+        balanced: int [T], the client of every task by balance alone.
+        active: int [T], a placement.
+        other: int [T], another one.
+    """
+    from assignor.placement.racks.kept_places import kept_places  # noqa: PLC0415 see targets
+
+    places = kept_places(state, balanced)
+    differs = np.flatnonzero(state.stateful & (active != other))
+    overlap = state.config.rack_aware_assignment_non_overlap_cost or 0
+    traffic = state.config.rack_aware_assignment_traffic_cost or 0
+
+    def cost(client: IntArray) -> int:
+        moved = (places.count() > 0) & ~places.includes(client)
+        pairs = zip(differs.tolist(), client[differs].tolist(), strict=True)
+        crossed = sum(_crossed(state, task, at) for task, at in pairs)
+        return traffic * crossed + overlap * int(moved[differs].sum())
+
+    return min(active, other, key=cost)
 
 
 def _crossed(state: GroupState, task: int, client: int) -> int:

@@ -263,10 +263,11 @@ class TasksListener:
         """
 
     def on_tasks_revoked(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
-        """Stop these, and commit.
+        """Stop these. What is processed is committed already, or another member processes it again.
 
         Eager: everything, before each rebalance. Cooperative: only what moves to another member,
-        after the rebalance that moves it.
+        after the rebalance that moves it. A commit can be made here with confluent-kafka only,
+        which calls this in `poll`; the threads of the other clients would wait for themselves.
         """
 
     def on_tasks_lost(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:

@@ -35,6 +35,7 @@ _DEFAULTS: Final = MappingProxyType(
 )
 # At least, for connections.
 _CLOSE_S: Final = 1.0
+_JOIN_S: Final = 5.0  # as librdkafka
 
 
 class ConsumerKeywords(MemberKeywords, ConsumerSettings, total=False):
@@ -145,9 +146,19 @@ async def _stop(client: Any, started: Sequence[Any], assignor: StreamsAssignor) 
 
 
 async def _close_parts(started: Sequence[Any], client: Any) -> None:
-    """Close coordinator and fetcher within the time of one request, then the connections."""
-    end_s = time.monotonic() + client._request_timeout_ms / 1000  # noqa: SLF001 no public way
+    """Close coordinator and fetcher within the time of one request, then the connections.
+
+    In a rebalance, which waits for the slowest member, the group is left after 5 s.
+    """
+    limit_s = client._request_timeout_ms / 1000  # noqa: SLF001 no public way
+    joining = [each for each in started if getattr(each, "_performed_join_prepare", False)]
+    end_s = time.monotonic() + (min(limit_s, _JOIN_S) if joining else limit_s)
     for part in (*started, client):
+        if part is client:
+            for each in joining:
+                leaving = asyncio.ensure_future(each._maybe_leave_group())  # noqa: SLF001 as above
+                await asyncio.wait({leaving}, timeout=_CLOSE_S)
+                leaving.cancel()
         # In a task of its own: aiokafka may end it with a `CancelledError`, which is not ours.
         closing = asyncio.ensure_future(part.close())
         await asyncio.wait({closing}, timeout=max(_CLOSE_S, end_s - time.monotonic()))

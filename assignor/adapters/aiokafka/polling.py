@@ -8,7 +8,7 @@ is ended leaves the group: one that no longer polls would delay every rebalance 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -18,13 +18,21 @@ from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.port import commit_existing_topics
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.membership import attached_member
-from assignor.adapters.poll_arguments import check_member, check_offsets, check_timeout
+from assignor.adapters.poll_arguments import (
+    check_member,
+    check_offsets,
+    check_timeout,
+    first_offsets,
+)
 from assignor.config import refused
 from assignor.embedding import MemberStopped
 from assignor.embedding.loops import CLOSED, PollLoop, Step, log_late_commit, passed_over
 from assignor.errors import ConfigError
 
 POLL_MS = 1000
+# How much later than its timeout a call returns at most.
+_LATE_S = 0.5
+_Batch = Mapping[Any, list[Any]]
 _UNKNOWN = "UnknownError"
 _NO_LIMIT_MS = 2**31 - 1
 
@@ -35,7 +43,7 @@ async def polled(
     *,
     timeout_ms: int = POLL_MS,
     stop: asyncio.Event | None = None,
-) -> AsyncIterator[Mapping[Any, list[Any]]]:
+) -> AsyncIterator[_Batch]:
     """Yield what `getmany` returns, empty batches too, until the member has to stop.
 
     The loop ends when the whole group was asked to stop (KIP-671). A pause of the application that
@@ -70,17 +78,31 @@ async def polled(
     while loop.polls(is_ended=ended.is_set(), is_shutdown=assignor.shutdown_requested):
         before = _positions(consumer)
         size = {} if loop.max_records is None else {"max_records": loop.max_records}
+        batch: _Batch = {}
         try:
-            batch = await consumer.getmany(timeout_ms=timeout_ms, **size)
-            check_member(consumer, assignor.failed)
+            batch = await _within(timeout_ms, consumer.getmany(timeout_ms=timeout_ms, **size))
+            check_member(consumer, assignor)
         except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
-            for partition, at in passed_over(before, _positions(consumer)).items():
-                consumer.seek(partition, at)
+            passed = passed_over(before, _positions(consumer)) | first_offsets(batch)
+            for partition, at in passed.items():
+                if partition in consumer.assignment():
+                    consumer.seek(partition, at)
             if await _ends_after(error, consumer, loop, ended):
                 return
             continue
         loop.delivered(sum(map(len, batch.values())))
         yield batch
+
+
+async def _within(timeout_ms: int, records: Awaitable[_Batch]) -> _Batch:
+    """Return what `getmany` returns, or nothing: in a rebalance its own timeout does not count."""
+    try:
+        async with asyncio.timeout(timeout_ms / 1000 + _LATE_S) as limit:
+            return await records
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        return {}
 
 
 async def _ends_after(

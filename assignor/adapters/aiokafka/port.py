@@ -13,6 +13,7 @@ does.
 """
 
 import asyncio
+import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -23,12 +24,16 @@ from aiokafka.coordinator.protocol import (
     ConsumerProtocolMemberAssignment,
     ConsumerProtocolMemberMetadata,
 )
-from aiokafka.errors import UnknownTopicOrPartitionError
+from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError
 
 from assignor.adapters.membership import Cancellable, readable_metadata, unusable_answer
+from assignor.embedding import error_text, fatal_reason
 from assignor.embedding.loops import DeletedTopics
+from assignor.logs import line_logger
 from assignor.rebalance import read_consumer_subscription
 from encoding import DecodeError, TopicPartition
+
+_log = line_logger(__name__)
 
 # aiokafka's generation of a member that has not joined yet, or that the group removed.
 _NO_GENERATION = -1
@@ -172,6 +177,7 @@ class CoordinatorHooks:
         coordinator._on_join_complete = checked  # noqa: SLF001 as above
         coordinator._perform_assignment = readable  # noqa: SLF001 as above
         self._keep_membership(coordinator)
+        _keep_heartbeats(coordinator)
 
     def _keep_membership(self, coordinator: Any) -> None:
         """Have no answer to a commit end the membership that a join has renewed, or renews now."""
@@ -202,6 +208,43 @@ class CoordinatorHooks:
     def owned_by(self, member_id: str) -> tuple[TopicPartition, ...] | None:
         """Return what a member owns by the bytes that it joined with; None: they do not name it."""
         return owned_in(self._joined.get(member_id))
+
+
+def _keep_heartbeats(coordinator: Any) -> None:
+    """Begin the heartbeats again that one unexpected answer has ended, within a session timeout.
+
+    aiokafka begins them with the next join only, and the member asks for none: `getmany` raises the
+    same error at every call, and the group removes the member.
+    """
+    beat, send = (
+        getattr(coordinator, name, None) for name in ("_heartbeat_routine", "_do_heartbeat")
+    )
+    if beat is None or send is None:
+        return
+    heard_s = 0.0
+
+    async def heard() -> bool:
+        nonlocal heard_s
+        is_heard = bool(await send())
+        heard_s = time.monotonic() if is_heard else heard_s
+        return is_heard
+
+    async def beat_again() -> None:
+        nonlocal heard_s
+        heard_s = time.monotonic()
+        while True:
+            try:
+                await beat()
+            except KafkaError as error:
+                is_silent = time.monotonic() - heard_s > coordinator._session_timeout_ms / 1000  # noqa: SLF001 as above
+                if is_silent or fatal_reason(error) is not None:
+                    raise
+                _log.warning("a heartbeat failed (%s); the next one follows", error_text(error))
+            else:
+                return
+
+    coordinator._do_heartbeat = heard  # noqa: SLF001 as above
+    coordinator._heartbeat_routine = beat_again  # noqa: SLF001 as above
 
 
 def commit_existing_topics(consumer: Any) -> None:

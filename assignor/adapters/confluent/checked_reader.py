@@ -13,8 +13,10 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import confluent_kafka
 from confluent_kafka import TopicPartition as Position
 
+from assignor.adapters.confluent.offsets import partition_of
 from assignor.adapters.confluent.serving import CLOSED
 from assignor.adapters.threads import OneThread, Turns
+from encoding import TopicPartition
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -38,6 +40,8 @@ class CheckedReader(confluent_kafka.Consumer):
     """A `confluent_kafka.Consumer` that is closed until a subclass sets `_is_open`."""
 
     _is_open = False
+    # By `pause`: librdkafka does not tell.
+    _paused: frozenset[TopicPartition] = frozenset()
     _turns = Turns()
     _polling = OneThread()
 
@@ -96,13 +100,15 @@ class CheckedReader(confluent_kafka.Consumer):
 
     @in_turn
     def pause(self, partitions: list[Position]) -> None:
-        """Fetch nothing of these partitions until `resume`."""
+        """Fetch nothing of these partitions until `resume`, also after they have moved away."""
         super().pause(partitions)
+        self._paused |= frozenset(map(partition_of, partitions))
 
     @in_turn
     def resume(self, partitions: list[Position]) -> None:
         """Fetch these partitions again."""
         super().resume(partitions)
+        self._paused -= frozenset(map(partition_of, partitions))
 
     @in_turn
     def set_sasl_credentials(self, username: str, password: str) -> None:

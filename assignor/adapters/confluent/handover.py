@@ -20,6 +20,7 @@ from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.events import Call, Change, Failed, Mailbox, Rebalanced
 from assignor.adapters.confluent.offsets import NO_EPOCH
 from assignor.adapters.confluent.settings import Settings
+from assignor.embedding import ListenerFailed
 from assignor.logs import line_logger
 from assignor.rebalance import PartitionsByTask, TasksListener
 from encoding import TaskId, TopicPartition
@@ -162,15 +163,15 @@ class DeferredListener(TasksListener):
 
     def on_tasks_assigned(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
         """Have the listener called by the next `poll`."""
-        self._post(lambda: self.listener.on_tasks_assigned(active, standby))
+        self._post(lambda: self._call(self.listener.on_tasks_assigned, active, standby))
 
     def on_tasks_revoked(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
         """Have the listener called by the next `poll`."""
-        self._post(lambda: self.listener.on_tasks_revoked(active, standby))
+        self._post(lambda: self._call(self.listener.on_tasks_revoked, active, standby))
 
     def on_tasks_lost(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
         """Have the listener called by the next `poll`."""
-        self._post(lambda: self.listener.on_tasks_lost(active, standby))
+        self._post(lambda: self._call(self.listener.on_tasks_lost, active, standby))
 
     def on_shutdown_requested(self) -> None:
         """Have the listener called by the next `poll`."""
@@ -195,6 +196,17 @@ class DeferredListener(TasksListener):
 
     def _post(self, call: Callable[[], object]) -> None:
         self._mailbox.post(Call(call=call))
+
+    def _call(self, method: Callable[..., None], *tasks: PartitionsByTask) -> None:
+        """Tell the listener what becomes of tasks.
+
+        Raises:
+            ListenerFailed: the listener has raised.
+        """
+        try:
+            method(*tasks)
+        except Exception as error:
+            raise ListenerFailed(method.__name__, error) from error
 
 
 def _position(partition: Any, committed: Any) -> Position:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message
@@ -114,7 +115,6 @@ class ConsumerLoop:
         self._consumer = consumer
         self._timeout = timeout
         self._max_records = max_records
-        self._paused: frozenset[TopicPartition] = frozenset()
         self._failure: MemberStopped | UnreadableRecord | None = None
         self._deleted = DeletedTopics()
 
@@ -163,15 +163,17 @@ class ConsumerLoop:
             if partition in self._consumer._serving.read:
                 self._consumer.seek(Position(partition.topic, partition.partition, offset))
 
-    def fetch_except(self, waiting: frozenset[TopicPartition]) -> None:
-        """Fetch nothing of these partitions, and all others."""
-        read = self._consumer._serving.read
-        # Also what is paused: a partition that was assigned again is not.
-        if pausing := waiting & read:
-            self._consumer.pause([Position(*each) for each in sorted(pausing)])
-        if resuming := (self._paused - waiting) & read:
-            self._consumer.resume([Position(*each) for each in sorted(resuming)])
-        self._paused = pausing
+    def paused(self) -> AbstractSet[Any]:
+        """Return the partitions of which nothing is fetched, also those that have moved away."""
+        return self._consumer._paused
+
+    def pause(self, partitions: AbstractSet[Any]) -> None:
+        """Fetch nothing of these partitions."""
+        self._consumer.pause([Position(*each) for each in sorted(partitions)])
+
+    def resume(self, partitions: AbstractSet[Any]) -> None:
+        """Fetch these partitions again, those that have moved away too if they come back."""
+        self._consumer.resume([Position(*each) for each in sorted(partitions)])
 
     def commit(self, next_offsets: Mapping[Any, int]) -> bool:
         """Commit offsets; return False if they have to be committed again."""
@@ -198,7 +200,7 @@ class ConsumerLoop:
 def _failure(message: Message) -> MemberStopped | UnreadableRecord | None:
     """Return the error that ends a loop; None: it is logged, and librdkafka tries again."""
     error, topic = message.error(), message.topic()
-    if error is None:
+    if error is None or error.code() == KafkaError._PARTITION_EOF:
         return None
     if error.fatal():
         return MemberStopped(f"{LEFT_GROUP}: {error.str()}")

@@ -23,7 +23,7 @@ from assignor.adapters.kafka_python.port import (
     keep_joins,
     make_readable,
 )
-from assignor.adapters.kafka_python.records import name_unreadable_records
+from assignor.adapters.kafka_python.records import mend_fetched_records
 from assignor.adapters.kafka_python.wire import (
     consumer_version,
     group_member,
@@ -77,7 +77,7 @@ class StreamsAssignor(EmbeddedMember):
         self._attach_to(consumer, group_id=group_id, listed=listed)
         if isinstance(consumer, KafkaConsumer):
             guard_threads(consumer, self.listener)
-            name_unreadable_records(consumer)
+            mend_fetched_records(consumer)
         followups = self._membership.followups
         keep_joins(coordinator, followups.answer_replaced, self._membership.assignor_chosen)
         make_readable(coordinator)

@@ -6,7 +6,7 @@ from typing import Any
 from kafka import KafkaConsumer
 from kafka.errors import KafkaTimeoutError, RequestTimedOutError
 
-from assignor.adapters.kafka_python.records import name_unreadable_records
+from assignor.adapters.kafka_python.records import mend_fetched_records
 
 
 class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the client is untyped
@@ -18,7 +18,7 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
 
     def __init__(self, *topics: str, **settings: Any) -> None:
         super().__init__(*topics, **settings)
-        name_unreadable_records(self)
+        mend_fetched_records(self)
 
     def _fetch_all_topic_metadata(self) -> None:
         """Fetch the metadata of all topics.

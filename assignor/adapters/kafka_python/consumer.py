@@ -32,6 +32,8 @@ _DEFAULTS: Final = {
     "allow_auto_create_topics": False,
 }
 
+_LEAVE_MS: Final = 5_000  # as librdkafka
+
 
 class ConsumerKeywords(MemberKeywords, ConsumerSettings, total=False):
     """Keywords of `streams_consumer`: options of the assignor, and settings of the client."""
@@ -106,6 +108,9 @@ class StreamsConsumer(BoundedConsumer):
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:  # noqa: FBT001, FBT002 the client's own signature
         """Leave the group, then close the assignor; as `KafkaConsumer.close`.
 
+        In a rebalance it waits for 5 s at most: the answer would come after that of the JoinGroup
+        request, which waits for the slowest member. The broker takes the LeaveGroup request then.
+
         Raises:
             RuntimeError: this is a listener, or a function that processes records; nothing has been
                 closed.
@@ -114,6 +119,8 @@ class StreamsConsumer(BoundedConsumer):
             return
         check_may_close(self, self.assignor.listener)
         self._dropped.detach()
+        if timeout_ms is None and self._coordinator.rebalance_in_progress():
+            timeout_ms = min(_LEAVE_MS, self.config["request_timeout_ms"])
         try:
             super().close(autocommit=autocommit, timeout_ms=timeout_ms)
         finally:

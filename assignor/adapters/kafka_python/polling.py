@@ -12,6 +12,7 @@ pause between two polls that is longer than the session timeout can cost the mem
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import Any
 
@@ -25,17 +26,20 @@ from assignor.adapters.poll_arguments import (
     check_member,
     check_offsets,
     check_timeout,
+    first_offsets,
     stop_event,
 )
 from assignor.adapters.processing import Batch, BlockingLoop
-from assignor.embedding import MemberStopped
+from assignor.adapters.threads import runs_on_io_thread
+from assignor.embedding import ListenerFailed, MemberStopped
 from assignor.embedding.loops import CLOSED, PollLoop, log_late_commit
 from assignor.errors import ConfigError
-from encoding import TopicPartition
 
 POLL_MS = 1000
 """Default timeout of a poll: longer than most rebalances, so that their answer comes within it."""
 
+# How kafka-python calls what the listener of `subscribe` has raised.
+_OF_LISTENER = "User rebalance callback"
 # How long a consumer sends no heartbeats, at every check, before it counts as fenced.
 _SILENT_S = 1.0
 
@@ -90,13 +94,26 @@ class ConsumerLoop:
         Raises:
             MemberStopped: the member was refused.
             FencedInstanceIdError: its heartbeats have stopped.
+            ListenerFailed: the listener of the assignor, or of `subscribe`, has raised.
         """
         size = {} if max_records is None else {"max_records": max_records}
-        batch: Batch = self._consumer.poll(timeout_ms=self._timeout_ms if waits else 0, **size)
-        check_member(self._consumer, self._assignor.failed)
+        try:
+            batch: Batch = self._consumer.poll(timeout_ms=self._timeout_ms if waits else 0, **size)
+        except KafkaError as error:
+            if _OF_LISTENER in str(error) and error.__cause__ is not None:
+                raise ListenerFailed("a rebalance", error.__cause__) from error.__cause__
+            raise
+        try:
+            self._check_member()
+        except BaseException:
+            self.seek(first_offsets(batch))
+            raise
+        return batch
+
+    def _check_member(self) -> None:
+        check_member(self._consumer, self._assignor)
         if self._silence.is_fenced(self._assignor):
             raise FencedInstanceIdError
-        return batch
 
     def assigned(self) -> Collection[Any]:
         """Return the partitions that are assigned."""
@@ -115,13 +132,18 @@ class ConsumerLoop:
             if partition in self._consumer.assignment():
                 self._consumer.seek(partition, offset)
 
-    def fetch_except(self, waiting: frozenset[TopicPartition]) -> None:
-        """Fetch nothing of these partitions, and all others."""
-        consumer = self._consumer
-        held = {ClientPartition(*partition) for partition in waiting}
-        assigned, paused = consumer.assignment(), consumer.paused()
-        consumer.pause(*sorted(held & assigned - paused))
-        consumer.resume(*sorted(paused & assigned - held))
+    def paused(self) -> AbstractSet[Any]:
+        """Return the partitions of which nothing is fetched."""
+        found: AbstractSet[Any] = self._consumer.paused()
+        return found
+
+    def pause(self, partitions: AbstractSet[Any]) -> None:
+        """Fetch nothing of these partitions."""
+        self._consumer.pause(*map(ClientPartition._make, sorted(partitions)))
+
+    def resume(self, partitions: AbstractSet[Any]) -> None:
+        """Fetch these partitions again."""
+        self._consumer.resume(*sorted(partitions))
 
     def commit(self, next_offsets: Mapping[Any, int]) -> bool:
         """Commit offsets; return False if they have to be committed again."""
@@ -216,9 +238,15 @@ def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) ->
     Raises:
         ConfigError: it is a consumer of another client, or `next_offsets` are no offsets.
         MemberStopped: the consumer is closed.
+        RuntimeError: this is a listener, on the client's I/O thread.
     """
     if is_closed(consumer):
         raise MemberStopped(CLOSED)
+    if runs_on_io_thread(consumer):
+        raise RuntimeError(
+            "commit_next was called in a listener, on the client's I/O thread, where it would wait "
+            "for itself; commit each batch before the next poll, in which partitions are revoked"
+        )
     check_offsets(next_offsets)
     if next_offsets is not None and not next_offsets:
         return True

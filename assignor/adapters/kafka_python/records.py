@@ -1,7 +1,12 @@
-"""Records that kafka-python cannot read: named, and left to the next poll.
+"""Fetched records of kafka-python: those that it cannot read, and those that it would never return.
 
 kafka-python 3.0 keeps a partition whose deserializer, codec or checksum has failed as the one to
-read next. The next `poll` takes no record from it, counts none, and never returns.
+read next. The next `poll` takes no record from it, counts none, and never returns. Here the record
+is named, and left to the next poll.
+
+It also parks the records of a partition that is paused before all of a fetch have been returned.
+Once the partition is resumed it returns them only while it reads no other partition next, and one
+that it has read to the end counts as such: the partition then stands still until a rebalance.
 """
 
 from typing import Any
@@ -31,6 +36,17 @@ class NamedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # the client
             ) from error
 
 
-def name_unreadable_records(consumer: Any) -> None:
-    """Have `poll` of a `KafkaConsumer` raise `UnreadableRecord`."""
-    consumer._fetcher.PartitionRecords = NamedRecords  # noqa: SLF001 the client has no hook for it
+def mend_fetched_records(consumer: Any) -> None:
+    """Have `poll` of a `KafkaConsumer` raise `UnreadableRecord`, and return resumed records."""
+    fetcher = consumer._fetcher  # noqa: SLF001 the client has no hook for it
+    if fetcher.PartitionRecords is NamedRecords:
+        return
+    fetched_records = fetcher.fetched_records
+
+    def fetched(*arguments: Any, **options: Any) -> Any:
+        if not fetcher._next_partition_records:  # noqa: SLF001 as above; false once it is read
+            fetcher._next_partition_records = None  # noqa: SLF001 as above
+        return fetched_records(*arguments, **options)
+
+    fetcher.PartitionRecords = NamedRecords
+    fetcher.fetched_records = fetched

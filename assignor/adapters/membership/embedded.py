@@ -248,6 +248,10 @@ class EmbeddedMember:
     def _check_options(self, options: MemberKeywords) -> None:
         """Check what the client does not support; raises a ConfigError."""
 
+    def raise_listener_error(self) -> None:
+        """Raise `ListenerFailed`, once, if a method of the listener has raised in a rebalance."""
+        self._membership.reporter.raise_listener_error()
+
     def drop_rejoins(self) -> None:
         """Drop a scheduled rejoin and take no more; `close` does it, too."""
         self._membership.followups.close()
@@ -304,14 +308,7 @@ class EmbeddedMember:
         self._consumer = weakref.ref(consumer)
 
     def _check_asked_by(self, *, attached: bool) -> None:
-        """Check that the attached consumer asks for the subscription.
-
-        Args:
-            attached: whether it does, as far as the adapter knows.
-
-        Raises:
-            ConfigError: another consumer asks, or none is attached.
-        """
+        """Check that the attached consumer asks for the subscription, as the adapter knows."""
         self._check_attached()
         if not attached:
             raise ConfigError(_OF_ANOTHER)

@@ -155,12 +155,12 @@ class Membership:
 
     def _report_given_up(self, given_up: GivenUp) -> None:
         listener, tasks = self.reporter.listener, given_up.tasks
+        revoke = listener.on_tasks_revoked
         if given_up.is_lost:
             lost = tuple(sorted(tasks.active, key=task_order))
             self.reporter.observe(MembershipLost(active_tasks=lost))
-            listener.on_tasks_lost(tasks.active, tasks.standby)
-        else:
-            listener.on_tasks_revoked(tasks.active, tasks.standby)
+            revoke = listener.on_tasks_lost
+        self.reporter.call_listener(revoke, tasks.active, tasks.standby)
 
     def _write_subscription(self) -> None:
         sums: dict[TaskId, int] = {}
@@ -297,10 +297,10 @@ class Membership:
         self._other = ""
         taken = self.core.take(partitions, user_data, generation=generation, now_ms=_now_ms())
         guarded, listener = self.reporter.guarded, self.reporter.listener
-        revoked, held = taken.revoked, taken.held
+        call, revoked, held = self.reporter.call_listener, taken.revoked, taken.held
         if revoked.active or revoked.standby:
-            guarded(lambda: listener.on_tasks_revoked(revoked.active, revoked.standby))
-        guarded(lambda: listener.on_tasks_assigned(held.active, held.standby))
+            call(listener.on_tasks_revoked, revoked.active, revoked.standby)
+        call(listener.on_tasks_assigned, held.active, held.standby)
         parts, stopped = self.core.leader_settings.subtopologies, self.resources.cluster.problems
         size = len(user_data or b"")
         guarded(lambda: self.reporter.observe_taken(taken, parts, size=size, stopped=stopped))

@@ -5,6 +5,7 @@ signatures and help texts are made from them (`signatures.py`), and a test compa
 with them, which type checkers read.
 """
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from math import inf
@@ -12,7 +13,14 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from assignor.config import STATE_DIR_KIND, AssignmentConfig, refused, takes, unknown_setting
+from assignor.config import (
+    STATE_DIR_KIND,
+    AssignmentConfig,
+    is_deferred,
+    refused,
+    takes,
+    unknown_setting,
+)
 from assignor.embedding import InternalTopicSettings
 from assignor.errors import ConfigError
 from assignor.levels import DEFAULT_EVERY_S, LevelSource
@@ -225,7 +233,17 @@ def member_options(
 
 
 def _is_sequence_of_hooks(value: object) -> bool:
-    return isinstance(value, Sequence) and all(isinstance(each, RebalanceHook) for each in value)
+    return isinstance(value, Sequence) and all(
+        _runs_callbacks_of(RebalanceHook, each) for each in value
+    )
+
+
+def _runs_callbacks_of(kind: type, value: object) -> bool:
+    """Return whether a value is an instance whose methods run when they are called."""
+    names = [name for name in vars(kind) if not name.startswith("_")]
+    return isinstance(value, kind) and not any(
+        is_deferred(inspect.getattr_static(value, name)) for name in names
+    )
 
 
 def _is_whole(value: object, least: int, most: float = inf) -> bool:
@@ -245,12 +263,12 @@ _KINDS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
         ),
     ),
     "listener": (
-        "an instance of a subclass of assignor.TasksListener",
-        lambda value: value is None or isinstance(value, TasksListener),
+        "an instance of a subclass of assignor.TasksListener, without async methods",
+        lambda value: value is None or _runs_callbacks_of(TasksListener, value),
     ),
     "observer": ("a function of one observation", lambda value: value is None or takes(value, 1)),
     "hooks": (
-        "a list of instances of assignor.RebalanceHook",
+        "a list of instances of assignor.RebalanceHook, without async methods",
         lambda value: value is None or _is_sequence_of_hooks(value),
     ),
     "internal_topics": (

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from assignor.adapters.membership.core import Taken
+from assignor.embedding import ListenerFailed
 from assignor.logs import line_logger
 from assignor.observe import (
     AnswersDecided,
@@ -18,6 +19,7 @@ from assignor.observe import (
 from assignor.rebalance import (
     GroupAnswer,
     LeaderSettings,
+    PartitionsByTask,
     TasksListener,
     waiting_subtopologies,
 )
@@ -56,6 +58,7 @@ class Reporter:
         self._hooks = RebalanceWatch((LoggingHook(),) if hooks is None else hooks, time.monotonic)
         self.failed: str | None = None
         self.failures: list[str] = []
+        self._listener_failed: tuple[str, BaseException] | None = None
         self._waits: frozenset[str] = frozenset()
 
     def check_offsets(self, settings: LeaderSettings) -> None:
@@ -129,6 +132,31 @@ class Reporter:
                 stopped=stopped,
             )
         )
+
+    def call_listener(self, method: Callable[..., None], *tasks: PartitionsByTask) -> None:
+        """Tell the listener what becomes of tasks; as `guarded`, and kept for the loop that polls.
+
+        An application whose listener has failed may lack what its tasks need, such as their state.
+        """
+
+        def call() -> None:
+            try:
+                method(*tasks)
+            except (Exception, SystemExit) as error:
+                self._listener_failed = self._listener_failed or (method.__name__, error)
+                raise
+
+        self.guarded(call)
+
+    def raise_listener_error(self) -> None:
+        """Raise the first error of `call_listener` since the last call of this, if there is one.
+
+        Raises:
+            ListenerFailed: there is one.
+        """
+        failed, self._listener_failed = self._listener_failed, None
+        if failed is not None:
+            raise ListenerFailed(*failed) from failed[1]
 
     def guarded(self, step: Callable[[], None]) -> None:
         """Do a step; keep and log what it raises, so that the next step is done all the same.

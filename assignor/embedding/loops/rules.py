@@ -13,6 +13,7 @@ from typing import Final
 from assignor.embedding.errors import (
     LEFT_GROUP,
     ClusterUnavailable,
+    ListenerFailed,
     LostPosition,
     MemberStopped,
     UnreadableRecord,
@@ -156,6 +157,14 @@ LOOP_RULES: Final = (
         holds=lambda f: not f.is_a(Exception),
         then=Then.RAISE,
         effect="Records that were fetched and not delivered are fetched again by the next poll.",
+    ),
+    LoopRule(
+        name="a method of the listener has raised in a rebalance",
+        steps=(Step.POLL,),
+        holds=lambda f: f.is_a(ListenerFailed),
+        then=Then.RAISE,
+        effect="`ListenerFailed`, once. Records that were not delivered are fetched again by the "
+        "next poll: the assignment holds.",
     ),
     LoopRule(
         name="the function that processes records raises",

@@ -63,8 +63,14 @@ class Client:
     def seek(self, offsets):
         assert not offsets
 
-    def fetch_except(self, waiting):
-        assert not waiting
+    def paused(self):
+        return frozenset()
+
+    def pause(self, partitions):
+        assert not partitions
+
+    def resume(self, partitions):
+        assert not partitions
 
     def leave(self):
         self.has_left = True
@@ -120,3 +126,49 @@ def test_offsets_that_came_late_are_committed_again_with_the_next_ones():
     client = Client({"p": ["a"]}, {}, {}, commits=[False, False])
     run(client)
     assert client.committed == [{"p": 1}] * 3
+
+
+class Pausing(Client):
+    """A client that notes what is paused and resumed; `are_paused` can be changed as by others."""
+
+    def __init__(self, paused):
+        super().__init__()
+        self.are_paused, self.calls = set(paused), []
+
+    def paused(self):
+        return frozenset(self.are_paused)
+
+    def pause(self, partitions):
+        self.are_paused |= partitions
+        self.calls += [("pause", each) for each in sorted(partitions)]
+
+    def resume(self, partitions):
+        self.are_paused -= partitions
+        self.calls += [("resume", each) for each in sorted(partitions)]
+
+
+@pytest.mark.parametrize(
+    ("paused", "waiting", "calls"),
+    [
+        # Only what is assigned is paused, and what the application has paused stays so.
+        ("", ["px"], [("pause", "p")]),
+        ("p", ["p", ""], []),
+        ("", ["p", "p", ""], [("pause", "p"), ("resume", "p")]),
+    ],
+)
+def test_a_loop_resumes_what_it_has_paused_and_nothing_else(paused, waiting, calls):
+    client = Pausing(paused)
+    loop = BlockingLoop(client, PollLoop(max_poll_interval_ms=300_000), NoWait())
+    for each in waiting:
+        loop._fetch_except(frozenset(each))
+    assert client.calls == calls
+
+
+def test_a_loop_pauses_again_what_the_client_has_forgotten_in_a_rebalance():
+    client = Pausing("")
+    loop = BlockingLoop(client, PollLoop(max_poll_interval_ms=300_000), NoWait())
+    loop._fetch_except(frozenset("p"))
+    client.are_paused.clear()
+    loop._fetch_except(frozenset("p"))
+    loop._fetch_except(frozenset())
+    assert client.calls == [("pause", "p"), ("pause", "p"), ("resume", "p")]

@@ -31,7 +31,7 @@ class Client:
 
     def __init__(self, cluster, clock, script):
         self.cluster, self.clock, self.script = cluster, clock, list(script)
-        self.position, self.paused, self.assignment = Counter(), set(), set(INPUTS)
+        self.position, self.are_paused, self.assignment = Counter(), set(), set(INPUTS)
         self.polls_s, self.waits, self.commits = [], [], []
         self.is_shutdown = self.is_handling = False
 
@@ -43,7 +43,7 @@ class Client:
         if self.script and (step := self.script.pop(0)) is not None:
             step()
         batch = {}
-        for partition in sorted(self.assignment - self.paused):
+        for partition in sorted(self.assignment - self.are_paused):
             batch[partition] = self.cluster.input[partition][self.position[partition] :]
             self.position[partition] = len(self.cluster.input[partition])
         return batch
@@ -58,8 +58,14 @@ class Client:
         for partition in offsets.keys() & self.assignment:
             self.position[partition] = offsets[partition]
 
-    def fetch_except(self, waiting):
-        self.paused = set(waiting)
+    def paused(self):
+        return frozenset(self.are_paused)
+
+    def pause(self, partitions):
+        self.are_paused |= partitions
+
+    def resume(self, partitions):
+        self.are_paused -= partitions
 
     def commit(self, offsets):
         self.commits.append(dict(offsets))

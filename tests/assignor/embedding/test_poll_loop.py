@@ -8,7 +8,7 @@ from kafka import TopicPartition as ClientPartition
 from kafka import errors as kp_errors
 
 from assignor import ConfigError, LeaderRefused, UnreadableRecord
-from assignor.embedding import ClusterUnavailable, LostPosition, MemberStopped
+from assignor.embedding import ClusterUnavailable, ListenerFailed, LostPosition, MemberStopped
 from assignor.embedding.loops import (
     CLOSED,
     LOOP_RULES,
@@ -33,6 +33,7 @@ EVENTS = [
     (Step.NEXT, {}, Then.POLL),
     (Step.POLL, {"error": KeyboardInterrupt()}, Then.RAISE),
     (Step.POLL, {"error": SystemExit(), "is_closed": True}, Then.RAISE),
+    (Step.POLL, {"error": ListenerFailed("on_tasks_assigned", OSError())}, Then.RAISE),
     (Step.PROCESS, {"error": OSError(), "is_handlers": True}, Then.RAISE),
     (Step.PROCESS, {"error": ClusterUnavailable("x"), "is_handlers": True}, Then.RAISE),
     (Step.POLL, {"error": RuntimeError(), "is_closed": True, "is_ended": True}, Then.END),

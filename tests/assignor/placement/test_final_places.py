@@ -53,3 +53,32 @@ def test_a_move_is_under_way_where_an_extra_copy_reads_less_from_other_racks():
     # A configured standby is no move, nor is a copy that costs as much as it saves.
     assert _moves_under_way(crossed("c", standbys=1)).tolist() == nowhere
     assert _moves_under_way(crossed("c", overlap=10)).tolist() == nowhere
+
+
+def test_kafka_15022_leftover_copies_are_no_moves_and_two_hand_offs_for_less_traffic_are_none():
+    """Both clients have both tasks: a swap saves a traffic of 5, and costs twice 3."""
+    tasks = TASKS[:2]
+    state = group_state(
+        tasks=tasks,
+        stateful_tasks=tasks,
+        clients=[
+            ClientInput(
+                process_id=name,
+                active_tasks=frozenset({task}),
+                lags=dict.fromkeys(tasks, 0) | {task: LAG_RUNNING},
+                rack=rack,
+            )
+            for name, task, rack in zip("ab", tasks, ("r1", "r0"), strict=True)
+        ],
+        config=AssignmentConfig(
+            rack_aware_assignment_strategy="min_traffic",
+            rack_aware_assignment_traffic_cost=5,
+            rack_aware_assignment_non_overlap_cost=3,
+        ),
+        end_offset_sums=dict.fromkeys(tasks, 1_000_000),
+        partition_racks={
+            tasks[0]: (frozenset({"r0", "r1"}),),
+            tasks[1]: (frozenset({"r1"}),),
+        },
+    )
+    assert run_strategy(state, high_availability).active.tolist() == [0, 1]

@@ -41,7 +41,10 @@ class Consumer:
 
 def assignor(*, failed=None, shutdown=False):
     return SimpleNamespace(
-        failed=failed, shutdown_requested=shutdown, check_attached_to=lambda _: None
+        failed=failed,
+        shutdown_requested=shutdown,
+        check_attached_to=lambda _: None,
+        raise_listener_error=lambda: None,
     )
 
 

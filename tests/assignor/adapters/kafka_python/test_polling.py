@@ -47,6 +47,7 @@ def assignor(*, silent=False, shutdown=False, failed=None):
         is_silent=silent,
         shutdown_requested=shutdown,
         check_attached_to=lambda _: None,
+        raise_listener_error=lambda: None,
     )
 
 
@@ -113,7 +114,7 @@ class LateConsumer(Consumer):
     """A consumer whose polls take 5 s; it is silent after the polls in `silent`."""
 
     def __init__(self, clock, member, silent):
-        super().__init__(*({"p": [number]} for number in range(len(silent))))
+        super().__init__(*({} for _ in silent))
         self.clock, self.member, self.silent = clock, member, silent
 
     def poll(self, timeout_ms):

@@ -1,4 +1,4 @@
-"""What `run_tasks` does between two polls."""
+"""What `run_tasks` asks of a consumer of kafka-python."""
 
 from types import SimpleNamespace
 
@@ -7,17 +7,10 @@ from kafka import TopicPartition as ClientPartition
 from assignor.adapters.kafka_python.polling import ConsumerLoop
 from encoding import TopicPartition
 
-FIRST, SECOND, THIRD = (ClientPartition("words", number) for number in range(3))
 
-
-def test_partitions_are_paused_until_their_tasks_are_restored():
-    calls = SimpleNamespace(paused=[], resumed=[])
-    consumer = SimpleNamespace(
-        assignment=lambda: {FIRST, SECOND, THIRD},
-        paused=lambda: {SECOND, THIRD},
-        pause=lambda *partitions: calls.paused.extend(partitions),
-        resume=lambda *partitions: calls.resumed.extend(partitions),
-    )
-    waiting = {TopicPartition("words", 0), TopicPartition("words", 1), TopicPartition("words", 7)}
-    ConsumerLoop(consumer, None, 0).fetch_except(waiting)
-    assert (calls.paused, calls.resumed) == ([FIRST], [THIRD])
+def test_partitions_are_paused_as_the_clients_own_which_checks_their_class():
+    given = []
+    consumer = SimpleNamespace(pause=lambda *partitions: given.extend(partitions))
+    ConsumerLoop(consumer, None, 0).pause({TopicPartition("words", 1), TopicPartition("words", 0)})
+    assert given == [ClientPartition("words", 0), ClientPartition("words", 1)]
+    assert {type(each) for each in given} == {ClientPartition}

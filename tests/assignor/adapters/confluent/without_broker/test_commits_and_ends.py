@@ -13,7 +13,7 @@ from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.committer import Commit, Committer, _request
 from assignor.adapters.confluent.events import Change, Mailbox, Rebalanced
 from assignor.adapters.confluent.member import ConfluentMember
-from assignor.adapters.confluent.processing import ConsumerLoop, run_tasks
+from assignor.adapters.confluent.processing import run_tasks
 from assignor.adapters.confluent.serving import Serving
 from assignor.adapters.confluent.settings import divided
 from assignor.adapters.confluent.topics import new_assignor
@@ -156,31 +156,6 @@ def test_a_late_commit_without_a_connection_expires():
     committer.expire()
     assert late.error.code() == KafkaError._WAIT_COORD
     assert not early.ended.is_set()
-
-
-@pytest.mark.parametrize(
-    ("waiting", "paused", "pauses", "resumes"),
-    [
-        ({FIRST, THIRD}, set(), [FIRST], []),
-        # A partition that was assigned again is not paused any more.
-        ({FIRST}, {FIRST}, [FIRST], []),
-        (set(), {FIRST, THIRD}, [], [FIRST]),
-        ({SECOND}, {FIRST}, [SECOND], [FIRST]),
-        (set(), set(), [], []),
-    ],
-)
-def test_partitions_of_tasks_that_are_not_restored_are_paused(waiting, paused, pauses, resumes):
-    calls = SimpleNamespace(paused=[], resumed=[])
-    consumer = SimpleNamespace(
-        _serving=SimpleNamespace(read=frozenset({FIRST, SECOND})),
-        pause=calls.paused.extend,
-        resume=calls.resumed.extend,
-    )
-    loop = ConsumerLoop(consumer, 1.0, 500)
-    loop._paused = frozenset(paused)
-    loop.fetch_except(frozenset(waiting))
-    assert calls.paused == [Position(*each) for each in pauses]
-    assert calls.resumed == [Position(*each) for each in resumes]
 
 
 class Given:

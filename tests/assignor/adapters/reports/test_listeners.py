@@ -1,0 +1,237 @@
+"""Listeners that raise, seek or commit, and more members than tasks, as in public reports."""
+
+import asyncio
+import threading
+
+import aiokafka as aiokafka_client
+import kafka
+import pytest
+
+from assignor import TasksListener
+from assignor.adapters import aiokafka, confluent, kafka_python
+from assignor.embedding import ListenerFailed
+from tests.assignor.adapters.reports.logs import (
+    GROUP,
+    LIMIT_S,
+    LOOPS,
+    SESSION,
+    TOPOLOGY,
+    Seen,
+    committed,
+    filled,
+    until,
+    write,
+)
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+
+class Failing(TasksListener):
+    """Cannot open what the tasks need."""
+
+    def on_tasks_assigned(self, active, standby):
+        if active:
+            raise ConnectionError("the database is down")
+
+
+def poll_confluent(broker, seen, listener):
+    config = {"bootstrap.servers": ",".join(broker.bootstrap_servers), "group.id": GROUP}
+    config |= {"auto.offset.reset": "earliest", "session.timeout.ms": 60_000}
+    with confluent.Consumer(config, topology=TOPOLOGY, listener=listener) as consumer:
+        consumer.subscribe(["in"])
+        while not seen.is_enough:
+            message = consumer.poll(0.2)
+            if message is not None:
+                seen.records.append((message.partition(), message.offset()))
+
+
+@pytest.mark.parametrize("client", sorted(LOOPS))
+def test_kafka_python_917_a_listener_that_raises_ends_the_loop_before_a_record_comes(client):
+    poll, seen = {**LOOPS, "confluent": poll_confluent}[client], Seen(until=1)
+    with filled(5, 2) as broker:
+        with pytest.raises(ListenerFailed, match="in on_tasks_assigned") as raised:
+            poll(broker, seen, listener=Failing())
+        assert isinstance(raised.value.__cause__, ConnectionError)
+        assert not seen.records
+        assert not committed(broker)
+
+
+def again_kafka_python(broker, seen):
+    servers = broker.bootstrap_servers
+    with kafka_python.streams_consumer(
+        TOPOLOGY, group_id=GROUP, bootstrap_servers=servers, listener=Failing(), **SESSION
+    ) as consumer:
+        with pytest.raises(ListenerFailed):
+            list(kafka_python.polled(consumer, timeout_ms=200))
+        for batch in kafka_python.polled(consumer, timeout_ms=200):
+            seen.take(batch)
+            if seen.is_enough:
+                return
+
+
+def again_aiokafka(broker, seen):
+    async def run():
+        servers = broker.bootstrap_servers
+        async with aiokafka.streams_consumer(
+            TOPOLOGY, group_id=GROUP, bootstrap_servers=servers, listener=Failing(), **SESSION
+        ) as consumer:
+            with pytest.raises(ListenerFailed):
+                [batch async for batch in aiokafka.polled(consumer, timeout_ms=200)]
+            async for batch in aiokafka.polled(consumer, timeout_ms=200):
+                seen.take(batch)
+                if seen.is_enough:
+                    return
+
+    asyncio.run(asyncio.wait_for(run(), LIMIT_S))
+
+
+@pytest.mark.parametrize("run", [again_kafka_python, again_aiokafka])
+def test_a_loop_after_the_error_of_a_listener_begins_with_the_first_record(run):
+    seen = Seen(until=10)
+    with filled(5, 2) as broker:
+        run(broker, seen)
+    assert sorted(seen.records) == [(p, offset) for p in (0, 1) for offset in range(5)]
+
+
+class Commits(TasksListener, kafka.ConsumerRebalanceListener):
+    """Commits when partitions are revoked, as a listener of the tasks or of the client."""
+
+    consumer = None
+
+    def on_tasks_revoked(self, active, standby):
+        kafka_python.commit_next(self.consumer)
+
+    def on_partitions_assigned(self, assigned):
+        pass
+
+    def on_partitions_revoked(self, revoked):
+        kafka_python.commit_next(self.consumer)
+
+
+@pytest.mark.parametrize("is_clients", [True, False])
+def test_faust_111_a_commit_in_a_listener_of_kafka_python_does_not_wait_for_itself(is_clients):
+    """The client calls it at the first join; that of the tasks at the second one."""
+    listener = Commits()
+    with (
+        filled(5, 2) as broker,
+        kafka_python.streams_consumer(
+            TOPOLOGY,
+            group_id=GROUP,
+            bootstrap_servers=broker.bootstrap_servers,
+            listener=None if is_clients else listener,
+            **SESSION,
+        ) as consumer,
+    ):
+        listener.consumer = consumer
+        if is_clients:
+            consumer.subscribe(["in"], listener=listener)
+
+        def run():
+            for batch in kafka_python.polled(consumer, timeout_ms=200):
+                if batch:
+                    consumer._coordinator.request_rejoin()
+
+        with pytest.raises(ListenerFailed, match="commit each batch before the next poll"):
+            run()
+        consumer.subscribe(["in"])
+
+
+class AioCommits(aiokafka_client.ConsumerRebalanceListener):
+    def __init__(self, consumer):
+        self.consumer, self.committed = consumer, []
+
+    async def on_partitions_revoked(self, revoked):
+        self.committed.append(await aiokafka.commit_next(self.consumer))
+
+    async def on_partitions_assigned(self, assigned):
+        pass
+
+
+def test_aiokafka_335_a_commit_in_a_listener_of_aiokafka_counts():
+    seen = Seen(until=10)
+
+    async def run():
+        async with aiokafka.streams_consumer(
+            TOPOLOGY, group_id=GROUP, bootstrap_servers=broker.bootstrap_servers, **SESSION
+        ) as consumer:
+            listener = AioCommits(consumer)
+            consumer.subscribe(["in"], listener=listener)
+            async for batch in aiokafka.polled(consumer, timeout_ms=200):
+                seen.take(batch)
+                if len(listener.committed) == 2:  # of the first join, which had nothing, and this
+                    return
+                if batch and seen.is_enough:
+                    consumer._coordinator.request_rejoin()
+
+    with filled(5, 2) as broker:
+        asyncio.run(asyncio.wait_for(run(), LIMIT_S))
+        assert committed(broker) == {0: 5, 1: 5}
+
+
+class Seeks(TasksListener):
+    """Begins at offset 3 of each partition."""
+
+    def __init__(self, partition):
+        self.partition, self.consumer = partition, None
+
+    def on_tasks_assigned(self, active, standby):
+        for partitions in active.values():
+            for each in partitions:
+                self.consumer.seek(self.partition(*each), 3)
+
+
+def seek_kafka_python(broker, seen):
+    listener = Seeks(kafka.TopicPartition)
+    servers = broker.bootstrap_servers
+    with kafka_python.streams_consumer(
+        TOPOLOGY, group_id=GROUP, bootstrap_servers=servers, listener=listener, **SESSION
+    ) as listener.consumer:
+        for batch in kafka_python.polled(listener.consumer, timeout_ms=200):
+            seen.take(batch)
+            if seen.is_enough:
+                return
+
+
+def seek_aiokafka(broker, seen):
+    listener = Seeks(aiokafka_client.TopicPartition)
+
+    async def run():
+        servers = broker.bootstrap_servers
+        async with aiokafka.streams_consumer(
+            TOPOLOGY, group_id=GROUP, bootstrap_servers=servers, listener=listener, **SESSION
+        ) as listener.consumer:
+            async for batch in aiokafka.polled(listener.consumer, timeout_ms=200):
+                seen.take(batch)
+                if seen.is_enough:
+                    return
+
+    asyncio.run(asyncio.wait_for(run(), LIMIT_S))
+
+
+@pytest.mark.parametrize("run", [seek_kafka_python, seek_aiokafka])
+def test_kafka_python_2310_a_seek_in_a_listener_skips_nothing_behind_it(run):
+    seen = Seen(until=34)
+    with filled(20, 2) as broker:
+        run(broker, seen)
+    assert sorted(seen.records) == [(p, offset) for p in (0, 1) for offset in range(3, 20)]
+
+
+@pytest.mark.parametrize("client", ["kafka_python", "aiokafka"])
+def test_faust_134_more_members_than_partitions_settle_and_each_takes_over(client):
+    seen = [Seen(until=5) for _ in range(3)]
+    with filled(5) as broker:
+        threads = [
+            threading.Thread(target=LOOPS[client], args=(broker, each), daemon=True)
+            for each in seen
+        ]
+        for thread in threads:
+            thread.start()
+        # Each commits, and leaves with its last record; nobody reads what is committed.
+        for number in range(1, 4):
+            until(lambda n=number: sum(len(each.records) >= 5 for each in seen) >= n)
+            until(lambda n=number: len(broker.groups()[GROUP].members) <= 3 - n)
+            write(broker, range(5))
+        for thread in threads:
+            thread.join(LIMIT_S)
+        assert sorted(offset for each in seen for _, offset in each.records) == list(range(15))
+        assert committed(broker) == {0: 15}
