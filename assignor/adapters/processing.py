@@ -4,9 +4,17 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
+from uuid import UUID
 
 from assignor.embedding import ClusterUnavailable, Handler, TaskState, TaskStores
-from assignor.embedding.loops import PollLoop, Step, passed_over
+from assignor.embedding.loops import (
+    InputWatch,
+    PolledBatch,
+    PollLoop,
+    Step,
+    lost_positions,
+    passed_over,
+)
 from encoding import TopicPartition
 
 Batch = Mapping[Any, Sequence[Any]]
@@ -39,7 +47,20 @@ class LoopClient(Protocol):
         """Return the partitions that are assigned."""
 
     def positions(self) -> Mapping[Any, int]:
-        """Return partition -> offset of the record that the next poll returns, where known."""
+        """Return partition -> offset of the record that the next poll returns, where known.
+
+        It is behind the control records of transactions that polls have passed.
+        """
+
+    def ranges(self, partitions: Collection[Any]) -> Mapping[Any, tuple[int, int]]:
+        """Return partition -> its first offset, and the one behind its last; asks the cluster."""
+
+    def topic_ids(self, *, asks: bool) -> Mapping[str, UUID | None]:
+        """Return topic -> id of the assigned topics, as far as the client knows them.
+
+        Args:
+            asks: the cluster, if the client can; else the ids that it had last.
+        """
 
     def seek(self, offsets: Mapping[Any, int]) -> None:
         """Read these partitions from other offsets, those that are still assigned."""
@@ -61,9 +82,13 @@ class BlockingLoop:
         client: the consumer.
         loop: of this consumer alone.
         ended: ends the loop, and each of its pauses, when set.
+        reset: `auto_offset_reset` of the consumer, as far as the loop has to do it.
     """
 
-    def __init__(self, client: LoopClient, loop: PollLoop, ended: threading.Event) -> None:
+    def __init__(
+        self, client: LoopClient, loop: PollLoop, ended: threading.Event, reset: str = "none"
+    ) -> None:
+        self._input = InputWatch(reset)
         self._client = client
         self._loop = loop
         self._ended = ended
@@ -95,7 +120,11 @@ class BlockingLoop:
                     return
                 continue
             loop.delivered(sum(map(len, batch.values())) if is_measured else 0)
-            yield batch
+            if anew := self._input.made_anew(client.topic_ids(asks=False), client.assigned()):
+                if self._ends(partial(self._settle, {}), Step.POLL):
+                    return
+                batch = {each: found for each, found in batch.items() if each not in anew}
+            yield PolledBatch(batch, client.positions())
 
     def run(self, stores: TaskStores, handle: Handler) -> None:
         """Process and commit batches, in slices: the rest of a batch waits for the next poll.
@@ -141,12 +170,28 @@ class BlockingLoop:
     def _is_over(self) -> bool:
         return self._ended.is_set() or self._loop.is_slice_over()
 
-    def _ends(self, work: Callable[[], object]) -> bool:
-        """Do a part of the processing; return whether the loop ends, as after `_ends_after`."""
+    def _settle(self, lost: Mapping[Any, int | None], error: BaseException | None = None) -> None:
+        """Go on where the input is: with lost positions, and in topics that were made anew."""
+        client = self._client
+        ids, assigned, positions = (
+            client.topic_ids(asks=True),
+            client.assigned(),
+            client.positions(),
+        )
+        own = {each: each for each in assigned}
+        lost = {own[each]: at for each, at in lost.items() if each in own}
+        truncated = lost if hasattr(error, "divergent_offsets") else {}
+        wanted = {each: positions.get(each) for each in self._input.made_anew(ids, assigned)}
+        wanted |= {each: positions.get(each, at) for each, at in lost.items()}
+        if wanted:
+            client.seek(self._input.settle(wanted, client.ranges(wanted), ids, truncated))
+
+    def _ends(self, work: Callable[[], object], step: Step = Step.PROCESS) -> bool:
+        """Do a part of the work; return whether the loop ends, as after `_ends_after`."""
         try:
             work()
         except Exception as error:  # noqa: BLE001 raised again, unless it may pass
-            return self._ends_after(error, Step.PROCESS)
+            return self._ends_after(error, step)
         return False
 
     def _ends_after(self, error: BaseException, step: Step) -> bool:
@@ -157,7 +202,10 @@ class BlockingLoop:
             is_ended=self._ended.is_set(),
             is_closed=self._client.is_closed,
             is_handlers=error is self._handler_error,
+            resets=self._input.resets,
         )
+        if reaction.settles:
+            return self._ends(partial(self._settle, lost_positions(error), error), step)
         if reaction.leaves:
             self._client.leave()
         if reaction.raised is error:

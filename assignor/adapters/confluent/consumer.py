@@ -14,6 +14,7 @@ from assignor.adapters.confluent.checked_reader import CheckedReader, in_turn
 from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.errors import check_timeout, refused
 from assignor.adapters.confluent.events import Change, Mailbox
+from assignor.adapters.confluent.input import read_one
 from assignor.adapters.confluent.member import ConfluentMember
 from assignor.adapters.confluent.offsets import (
     assignable,
@@ -37,7 +38,6 @@ from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.topology import Topology
 
-_poll: Final = confluent_kafka.Consumer.poll
 _consume: Final = confluent_kafka.Consumer.consume
 
 
@@ -85,6 +85,7 @@ class Consumer(CheckedReader):
             settings, self._mailbox, self._commits, lambda: self._member.is_lost
         )
         self._turns, self._polling = self._serving.turns, self._serving.polling
+        self._at_ends = self._serving.input.positions
         reader = self._serving.reader_settings(settings.reader)
         if logger is not None:
             reader["logger"] = logger
@@ -170,21 +171,18 @@ class Consumer(CheckedReader):
         mailbox.has_polled = True
         if not (mailbox.events or self._turns.waiting or self._polling.is_busy):
             try:
-                message = _poll(self, 0.0)
+                messages = read_one(self, 0.0)
             except RuntimeError:  # closed
                 raise
             except BaseException as error:
                 self._serving.interrupted(self, error)
                 raise
             if mailbox.closes:
-                self._serving.give_back(self, [] if message is None else [message])
-            if message is not None or timeout == 0:
-                return message
-
-        def read(wait_s: float) -> list[Message]:
-            message = _poll(self, wait_s)
-            return [] if message is None else [message]
-
+                self._serving.give_back(self, messages)
+            taken = self._serving.input.take(self, messages)
+            if taken or timeout == 0:
+                return next(iter(taken), None)
+        read = partial(read_one, self)
         return next(iter(self._serving.read_within(self, timeout, read)), None)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
@@ -231,6 +229,7 @@ class Consumer(CheckedReader):
         Raises:
             KafkaException: the partition is not read.
         """
+        self._serving.input.forget([partition])
         try:
             super().seek(partition)
         except KafkaException as error:

@@ -21,6 +21,7 @@ from assignor.adapters.confluent.events import (
     Mailbox,
     Rebalanced,
 )
+from assignor.adapters.confluent.input import ReaderInput
 from assignor.adapters.confluent.messages import Reader, error_message, first_offsets, read_again
 from assignor.adapters.confluent.offsets import partition_of
 from assignor.adapters.confluent.settings import Settings
@@ -51,6 +52,7 @@ class Serving:
         callbacks: of the application, by what becomes of partitions.
         read: partitions that librdkafka reads. Its own `assignment` waits for a `poll` of another
             thread.
+        input: ends and lost positions of what is read.
         owned: partitions of the group that the application was given and has not given up.
         assigns: calls of a callback that changed what is read.
         polling: had by the thread that polls or closes.
@@ -72,6 +74,7 @@ class Serving:
         self.callbacks: Mapping[Change, RebalanceCallback | None] = _NO_CALLBACKS
         self.read: frozenset[TopicPartition] = frozenset()
         self.owned: frozenset[TopicPartition] = frozenset()
+        self.input = ReaderInput(settings.reset_offset, returns_ends=settings.returns_ends)
         self.assigns = 0
         # Where partitions begin that the callback being called has not assigned yet.
         self._begins: dict[TopicPartition, Position] = {}
@@ -213,6 +216,7 @@ class Serving:
                 raise
             if self._mailbox.closes:
                 self.give_back(consumer, messages)
+            messages = self.input.take(consumer, messages)
             if messages or left_s < SLICE_S:
                 return messages
 
@@ -327,7 +331,8 @@ class Serving:
         If the block raises, they are still read. As in librdkafka nothing is committed here without
         `enable.auto.commit`.
         """
-        given_up = sorted(self.read & frozenset(partitions))
+        gone = frozenset(partitions)
+        given_up = sorted(self.read & gone)
         if self._settings.auto_commit:
             self.store_positions(consumer, given_up)
         yield
@@ -337,6 +342,7 @@ class Serving:
             if newer:
                 self._commits.submit(newer, is_async=True)
         self._commits.stored.forget(given_up)
+        self.input.forget(gone)
         self.read -= frozenset(given_up)
 
     def store_positions(self, consumer: Reader, partitions: Iterable[TopicPartition]) -> None:

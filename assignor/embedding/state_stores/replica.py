@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
+from assignor.embedding.input_rules import Held, InputFacts, LogRange, settle
 from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
     NOBODY,
@@ -114,16 +115,11 @@ class Replica:
         Raises:
             StoreError: the table cannot be written.
         """
+        self._clear_if_lost(LogRange(start, end, topic_id))
         progress = self.table.progress
         age_s = time.time() - progress.saved_ms / 1000
         if progress == NO_PROGRESS:
             why = ""
-        elif None not in (progress.topic_id, topic_id) and progress.topic_id != topic_id:
-            why = "the changelog was deleted and made anew"
-        elif progress.position > end:
-            why = f"the changelog ends at {end}: it was made anew, or has lost records"
-        elif progress.position < start:
-            why = f"the changelog begins at {start}"
         elif progress.position < end and age_s > self._rebuild_after_s:
             why = f"it is {age_s / 3600:.0f} hours old, and may lack deletions"
         elif progress.position < end and age_s < -_CLOCK_STEP_S:
@@ -145,6 +141,18 @@ class Replica:
             self.table.apply(
                 {}, replace(kept, position=position, topic_id=topic_id, saved_ms=saved_ms)
             )
+
+    def _clear_if_lost(self, log: LogRange) -> None:
+        progress = self.table.progress
+        facts = InputFacts(
+            held=Held.CHANGELOG,
+            partition=self.changelog,
+            log=log,
+            at=progress.position,
+            known_id=progress.topic_id,
+        )
+        if progress != NO_PROGRESS and settle(facts) is None:
+            self.table.clear()
 
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
         """Apply records of the changelog, in one transaction.
