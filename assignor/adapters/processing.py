@@ -181,7 +181,7 @@ class BlockingLoop:
         own = {each: each for each in assigned}
         lost = {own[each]: at for each, at in lost.items() if each in own}
         truncated = lost if hasattr(error, "divergent_offsets") else {}
-        wanted = {each: positions.get(each) for each in self._input.made_anew(ids, assigned)}
+        wanted = {each: positions.get(each) for each in self._input.made_anew(ids, own)}
         wanted |= {each: positions.get(each, at) for each, at in lost.items()}
         if wanted:
             client.seek(self._input.settle(wanted, client.ranges(wanted), ids, truncated))

@@ -153,7 +153,7 @@ async def _ends_after(
     return reaction.ends
 
 
-async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) -> bool:
+async def commit_next(consumer: Any, next_offsets: Mapping[Any, Any] | None = None) -> bool:
     """Commit what is processed; return False if other members own some of the partitions now.
 
     They process again what was not committed. aiokafka rebalances while the application works, so
@@ -163,8 +163,8 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = No
 
     Args:
         consumer: a started `AIOKafkaConsumer`.
-        next_offsets: partition -> offset of the first record that is not processed; default: all
-            records that polls returned are processed.
+        next_offsets: partition -> offset of the first record that is not processed, or a pair of
+            that and metadata; default: all records that polls returned are processed.
 
     Raises:
         ConfigError: the consumer is not started, or `next_offsets` are no offsets.
