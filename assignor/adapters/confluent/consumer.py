@@ -86,7 +86,7 @@ class Consumer(CheckedReader):
         )
         self._turns, self._polling = self._serving.turns, self._serving.polling
         self._at_ends = self._serving.input.positions
-        reader = self._serving.reader_settings(settings.reader)
+        reader = self._mailbox.reader_settings(settings.reader)
         if logger is not None:
             reader["logger"] = logger
         super().__init__(reader)

@@ -13,7 +13,8 @@ import confluent_kafka
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
-from assignor.adapters.confluent.offsets import partition_of
+from assignor.adapters.confluent.offsets import StoredOffsets, partition_of
+from assignor.adapters.confluent.settings import Settings
 from assignor.embedding.loops import InputWatch
 from assignor.logs import line_logger
 from encoding import TopicPartition
@@ -44,13 +45,14 @@ class ReaderInput:
     """The ends and lost positions of the partitions that one consumer reads.
 
     Args:
-        reset_offset: `auto.offset.reset`, as a logical offset.
-        returns_ends: `enable.partition.eof` of the application.
+        settings: of the consumer.
+        stored: what is stored and committed of its partitions.
     """
 
-    def __init__(self, reset_offset: int, *, returns_ends: bool) -> None:
-        self._watch = InputWatch(_RESETS.get(reset_offset, "error"))
-        self._returns_ends = returns_ends
+    def __init__(self, settings: Settings, stored: StoredOffsets) -> None:
+        self._watch = InputWatch(_RESETS.get(settings.reset_offset, "error"))
+        self._returns_ends = settings.returns_ends
+        self._stored = stored
         self._ends: dict[TopicPartition, int] = {}
         self._lost: dict[TopicPartition, int | None] = {}
 
@@ -80,9 +82,10 @@ class ReaderInput:
                 [to] = self._watch.settle({partition: at}, {partition: found}, {}).values()
                 consumer.seek(Position(*partition, to))
             except KafkaException as error:
+                self._lost[partition] = at
                 _log.info("%s [%s] is not read yet: %s", *partition, error)
             else:
-                self._lost.pop(partition, None)
+                self._stored.settled(partition, to)
 
     def forget(self, partitions: Iterable[Position | TopicPartition]) -> None:
         """Drop what is known of partitions that are read elsewhere, or no more."""

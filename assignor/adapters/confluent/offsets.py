@@ -189,6 +189,12 @@ class StoredOffsets:
                 if position.offset >= 0:
                     self._committed[partition_of(position)] = position
 
+    def settled(self, partition: TopicPartition, offset: int) -> None:
+        """Note that a lost position has become this offset: lower ones are newer now."""
+        self.forget([partition])
+        with self._lock:
+            self._begun[partition] = Position(*partition, offset)
+
     def forget(self, partitions: Sequence[TopicPartition]) -> None:
         """Drop what is known of partitions that are read no more."""
         with self._lock:

@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.commits import Commits
@@ -32,7 +32,6 @@ SLICE_S: Final = 0.1
 """How long librdkafka waits at once; a rebalance waits at most so long, and for one batch."""
 CLOSED: Final = "Consumer closed"
 _REFUSED_CALLS: Final = (KafkaException, OverflowError, RuntimeError, TypeError, ValueError)
-_REFUSALS: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
 _NO_CALLBACKS: Mapping[Change, None] = MappingProxyType({})
 
 
@@ -70,11 +69,10 @@ class Serving:
         self.polling, self.turns = OneThread(), Turns()
         self._is_taking = threading.Lock()
         self.is_closing = False
-        self._reported: set[int] = set()
         self.callbacks: Mapping[Change, RebalanceCallback | None] = _NO_CALLBACKS
         self.read: frozenset[TopicPartition] = frozenset()
         self.owned: frozenset[TopicPartition] = frozenset()
-        self.input = ReaderInput(settings.reset_offset, returns_ends=settings.returns_ends)
+        self.input = ReaderInput(settings, commits.stored)
         self.assigns = 0
         # Where partitions begin that the callback being called has not assigned yet.
         self._begins: dict[TopicPartition, Position] = {}
@@ -124,23 +122,6 @@ class Serving:
             return False
         self._mailbox.closes = not self.is_closing
         return True
-
-    def reader_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return librdkafka's settings with callbacks that may call `close`.
-
-        Without `error_cb`, the first error of each kind that an operator must end, a refused login
-        or certificate, is returned by `poll`: librdkafka would only log it.
-        """
-        wrapped = {
-            name: self._mailbox.callback(name, value) if callable(value) else value
-            for name, value in settings.items()
-        }
-        return wrapped if wrapped.get("error_cb") else wrapped | {"error_cb": self._first_refusal}
-
-    def _first_refusal(self, error: KafkaError) -> None:
-        if error.code() in _REFUSALS - self._reported:
-            self._reported.add(error.code())
-            self._mailbox.post(Failed(error=error))
 
     def close_if_asked(self, consumer: Reader) -> bool:
         """Close the consumer if a callback has called `close`; return whether it has."""

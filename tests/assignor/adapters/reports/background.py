@@ -32,7 +32,8 @@ def plain_kafka_python(broker, seen, stop, settings):
 
 
 def application(broker, seen, stop, settings):
-    def handle(record, _):
+    def handle(record, state):
+        state[COUNTS].put(str(record.offset), record.partition)
         seen.records.append((record.partition, record.offset))
 
     with kafka_python.StreamsApplication(
@@ -73,7 +74,8 @@ def plain_aiokafka(broker, seen, stop, settings):
 
 
 def stores_of_aiokafka(broker, seen, stop, settings):
-    def handle(record, _):
+    def handle(record, state):
+        state[COUNTS].put(str(record.offset), record.partition)
         seen.records.append((record.partition, record.offset))
 
     access = kafka_python.KafkaChangelogs(bootstrap_servers=broker.bootstrap_servers)
@@ -86,7 +88,8 @@ def stores_of_aiokafka(broker, seen, stop, settings):
 
 
 def stores_of_confluent(broker, seen, stop, settings):
-    def handle(message, _):
+    def handle(message, state):
+        state[COUNTS].put(str(message.offset()), message.partition())
         seen.records.append((message.partition(), message.offset()))
 
     given = {name.replace("_", "."): value for name, value in settings.items()}

@@ -97,12 +97,11 @@ def test_librdkafka_3745_records_that_were_deleted_before_they_were_read_are_a_w
 
 @pytest.mark.parametrize("client", sorted(ALL))
 def test_confluent_kafka_python_1787_a_topic_made_anew_while_it_is_read(client, caplog):
-    with filled(5) as broker:
-        with running(client, broker) as seen:
-            until(lambda: committed(broker) == {0: 5})
-            make_anew(broker)
-            write(broker, range(3))
-            until(lambda: len(seen.records) == 8 and committed(broker) == {0: 3})
+    with filled(5) as broker, running(client, broker) as seen:
+        until(lambda: committed(broker) == {0: 5})
+        make_anew(broker)
+        write(broker, range(3))
+        until(lambda: len(seen.records) == 8 and committed(broker) == {0: 3})
     assert [offset for _, offset in seen.records] == [0, 1, 2, 3, 4, 0, 1, 2]
     lines = warnings(caplog)
     assert any("made anew" in line and " 5" in line for line in lines)
@@ -137,4 +136,6 @@ def test_offsets_that_an_operator_has_set_back_are_a_warning(client, caplog):
     assert len(seen.records) == 5
     assert again.records == [(0, 5)]
     [line] = warnings(caplog)
-    assert line.startswith("in [0]: the committed offset was set back to 2, and the state has input")
+    assert line.startswith(
+        "in [0]: the committed offset was set back to 2, and the state has input"
+    )
