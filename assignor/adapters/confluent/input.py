@@ -66,7 +66,8 @@ class ReaderInput:
         error, offset = message.error(), message.offset()
         partition = TopicPartition(message.topic() or "", message.partition() or 0)
         if error is not None and error.code() == KafkaError._PARTITION_EOF:
-            self._ends[partition] = offset or 0
+            if offset:  # else there is nothing to commit
+                self._ends[partition] = offset
             return self._returns_ends
         if error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
             if self._watch.resets:
