@@ -25,6 +25,9 @@ class Consumer:
         self.config = {"max_poll_interval_ms": 300_000, "session_timeout_ms": 45_000}
         self.config |= {"partition_assignment_strategy": [], "request_timeout_ms": 7000}
 
+    def assignment(self):
+        return set()
+
     def unsubscribe(self):
         self.has_left = True
 
