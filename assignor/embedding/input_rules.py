@@ -188,7 +188,10 @@ INPUT_RULES: Final = (
         "retention.bytes of the topic",
     ),
     InputRule(
-        name="otherwise", held=Held.POSITION, holds=lambda f: f.held is Held.POSITION, goes=Goes.ON
+        name="the partition has its offset",
+        held=Held.POSITION,
+        holds=lambda f: f.held is Held.POSITION,
+        goes=Goes.ON,
     ),
     InputRule(
         name="the input topic was made anew (its id is another one)",
@@ -227,7 +230,7 @@ INPUT_RULES: Final = (
         + (_RESET_STATE),
     ),
     InputRule(
-        name="otherwise",
+        name="the state is not ahead of the topic",
         held=Held.STATE,
         holds=lambda f: f.held is Held.STATE,
         goes=Goes.PASSES,
@@ -259,7 +262,7 @@ INPUT_RULES: Final = (
         level=logging.INFO,
     ),
     InputRule(
-        name="otherwise",
+        name="the changelog goes on where it ends",
         held=Held.CHANGELOG,
         holds=lambda f: f.held is Held.CHANGELOG,
         goes=Goes.ON,
