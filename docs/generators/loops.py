@@ -38,7 +38,8 @@ def run(bootstrap_servers, process, report, stop):
 ```
 
 `python -m docs.generate` writes this page from `LOOP_RULES` in `assignor/embedding/loops/rules.py`
-and `INPUT_RULES` in `assignor/embedding/input_rules.py`. In every table the first row that applies decides."""
+and `INPUT_RULES` in `assignor/embedding/input_rules.py`. In every table the first row that applies
+decides."""
 
 _INPUT = """## How far the input is
 

@@ -141,10 +141,10 @@ def _read_partition(request: Any, part: Any, found: _Found, limit: int, *, is_fi
     """Return the row of one partition; with committed transactions only, if that is asked for."""
     row = consumer.FetchResponse.FetchableTopicResponse.PartitionData
     log = found.log
-    if log is None:
+    if log is None or not log.start_offset <= part.fetch_offset <= log.end_offset:
         return row(
             partition_index=part.partition,
-            error_code=found.error,
+            error_code=found.error or OFFSET_OUT_OF_RANGE,
             high_watermark=-1,
             last_stable_offset=-1,
             log_start_offset=-1,
@@ -153,23 +153,19 @@ def _read_partition(request: Any, part: Any, found: _Found, limit: int, *, is_fi
         )
     is_committed = request.isolation_level == _READ_COMMITTED
     end_offset = log.stable_end_offset if is_committed else log.end_offset
-    in_range = log.start_offset <= part.fetch_offset <= log.end_offset
-    records, aborted = b"", None
-    if in_range:
-        records = log.read(part.fetch_offset, limit, at_least_one=is_first, end_offset=end_offset)
-        if is_committed:
-            aborted = [
-                row.AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
-                for each in log.transactions.aborted(part.fetch_offset, end_offset)
-            ]
+    aborted = log.transactions.aborted(part.fetch_offset, end_offset) if is_committed else None
     return row(
         partition_index=part.partition,
-        error_code=0 if in_range else OFFSET_OUT_OF_RANGE,
+        error_code=0,
         high_watermark=log.end_offset,
         last_stable_offset=log.stable_end_offset,
         log_start_offset=log.start_offset,
-        aborted_transactions=aborted,
-        records=records,
+        aborted_transactions=aborted
+        and [
+            row.AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+            for each in aborted
+        ],
+        records=log.read(part.fetch_offset, limit, at_least_one=is_first, end_offset=end_offset),
     )
 
 
