@@ -73,6 +73,7 @@ class InputFacts:
         at: the offset of the next record; None: the group has committed none.
         known_id: of the topic that the offset is of; None: not known.
         is_truncated: the broker has lost records that were read (KIP-320).
+        was_released: the topic was not assigned here for a while.
         divergent: offset of the first of them; None: not known.
         reads_latest: `auto_offset_reset` is latest, not earliest.
         committed: offset that the group has committed; None: none.
@@ -84,6 +85,7 @@ class InputFacts:
     log: LogRange
     at: int | None
     known_id: UUID | None = None
+    was_released: bool = False
     is_truncated: bool = False
     divergent: int | None = None
     reads_latest: bool = False
@@ -134,6 +136,16 @@ class InputRule:
 
 _RESET_STATE: Final = "stop all members, and delete changelogs and state directories"
 INPUT_RULES: Final = (
+    InputRule(
+        name="the topic was made anew while it was not assigned (its id is another one)",
+        held=Held.POSITION,
+        holds=lambda f: f.is_anew and f.was_released,
+        goes=Goes.ON,
+        says="{where}: the topic was made anew since this member last read it; reading begins at "
+        "offset {to} of {end}, which the group has committed since, or else "
+        "auto_offset_reset={reset} says; if state of the former topic is not wanted, "
+        + _RESET_STATE,
+    ),
     InputRule(
         name="the topic was made anew (its id is another one)",
         held=Held.POSITION,
@@ -280,13 +292,14 @@ def settle(facts: InputFacts) -> int | None:
     """Return the offset to go on at, once the row is logged; None: begin anew, at no offset."""
     rule = decide_input(facts)
     log = facts.log
+    reset = log.end if facts.reads_latest else log.start
     to = {
         Goes.START: log.start,
         Goes.END: log.end,
-        Goes.RESET: log.end if facts.reads_latest else log.start,
+        Goes.RESET: reset,
         Goes.DIVERGENT: facts.divergent,
         Goes.REBUILD: None,
-    }.get(rule.goes, facts.next)
+    }.get(rule.goes, reset if facts.at is None else facts.at)
     if rule.says:
         topic, partition = facts.partition
         is_changelog = facts.held is Held.CHANGELOG

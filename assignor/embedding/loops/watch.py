@@ -36,8 +36,9 @@ class InputWatch:
     def __init__(self, reset: str) -> None:
         self.resets = reset in _RESETS
         self._reads_latest = reset == "latest"
-        # Topic -> id of the topic that its positions are of.
+        # Topic -> id of the topic that its positions are of; those that are not assigned now.
         self._ids: dict[str, UUID] = {}
+        self._released: set[str] = set()
 
     def made_anew(
         self, ids: Mapping[str, UUID | None], assigned: Collection[_Partition]
@@ -49,9 +50,12 @@ class InputWatch:
             assigned: the partitions that are read.
         """
         topics = {topic for topic, *_ in assigned}
-        known = {t: found for t in sorted(topics) if (found := self._ids.get(t) or ids.get(t))}
-        self._ids = known
-        anew = {topic for topic, found in known.items() if found != (ids.get(topic) or found)}
+        anew = set()
+        for topic in topics:
+            found = ids.get(topic)
+            if found is not None and self._ids.setdefault(topic, found) != found:
+                anew.add(topic)
+        self._released = (self._released & anew) | (self._ids.keys() - topics)
         return sorted(each for each in assigned if each[0] in anew)
 
     def settle(
@@ -79,10 +83,13 @@ class InputWatch:
                 log=LogRange(*ranges[each], ids.get(topic)),
                 at=at,
                 known_id=self._ids.get(topic),
+                was_released=topic in self._released,
                 is_truncated=each in truncated,
                 divergent=truncated.get(each),
                 reads_latest=self._reads_latest,
             )
             found[each] = settle(facts) or 0
-        self._ids |= {topic: now for topic, *_ in lost if (now := ids.get(topic)) is not None}
+        settled = {topic for topic, *_ in lost}
+        self._ids |= {topic: now for topic in settled if (now := ids.get(topic)) is not None}
+        self._released -= settled
         return found
