@@ -120,7 +120,8 @@ class BlockingLoop:
                     return
                 continue
             loop.delivered(sum(map(len, batch.values())) if is_measured else 0)
-            if anew := self._input.made_anew(client.topic_ids(asks=False), client.assigned()):
+            anew = self._input.made_anew(client.topic_ids(asks=False), client.assigned())
+            if anew:
                 if self._ends(partial(self._settle, {}), Step.POLL):
                     return
                 batch = {each: found for each, found in batch.items() if each not in anew}
@@ -181,7 +182,11 @@ class BlockingLoop:
         own = {each: each for each in assigned}
         lost = {own[each]: at for each, at in lost.items() if each in own}
         truncated = lost if hasattr(error, "divergent_offsets") else {}
-        wanted = {each: positions.get(each) for each in self._input.made_anew(ids, own)}
+        # Where no position is known yet, that of the group comes.
+        anew = self._input.made_anew(ids, own)
+        wanted: dict[Any, int | None] = {
+            each: positions[each] for each in anew if each in positions
+        }
         wanted |= {each: positions.get(each, at) for each, at in lost.items()}
         if wanted:
             client.seek(self._input.settle(wanted, client.ranges(wanted), ids, truncated))

@@ -42,6 +42,22 @@ EVENTS = [
     (
         POSITION,
         7,
+        {"known_id": NEW, "was_released": True},
+        "the topic was made anew while it was not assigned (its id is another one)",
+        7,
+        "in [0]: the topic was made anew since this member last read it; reading begins at",
+    ),
+    (
+        POSITION,
+        None,
+        {"known_id": NEW, "was_released": True},
+        "the topic was made anew while it was not assigned (its id is another one)",
+        4,
+        "in [0]: the topic was made anew since this member last read it; reading begins at",
+    ),
+    (
+        POSITION,
+        7,
         {"is_truncated": True, "divergent": 6},
         "the broker has lost records that were read, from a known offset on (KIP-320)",
         6,
@@ -233,11 +249,25 @@ class TestWatch:
         assert "made anew" in caplog.text
         assert watch.made_anew({"in": NEW, "other": OLD}, [IN, other]) == []
 
-    def test_a_topic_that_was_not_assigned_meanwhile_is_not_compared(self):
+    def test_a_topic_that_was_made_anew_while_it_was_not_assigned_goes_on_where_the_group_is(
+        self, caplog
+    ):
         watch = InputWatch("earliest")
         watch.made_anew({"in": OLD}, [IN])
         watch.made_anew({}, [])
-        assert watch.made_anew({"in": NEW}, [IN]) == []
+        assert watch.made_anew({"in": NEW}, [IN]) == [IN]
+        assert watch.settle({IN: 7}, {IN: (0, 99)}, {"in": NEW}) == {IN: 7}
+        assert "made anew since this member last read it" in caplog.text
+        # The next time it is not released.
+        assert watch.made_anew({"in": OLD}, [IN]) == [IN]
+        assert watch.settle({IN: 7}, {IN: (0, 99)}, {"in": OLD}) == {IN: 0}
+
+    def test_a_topic_that_comes_back_as_it_was_is_not_compared_as_released(self):
+        watch = InputWatch("earliest")
+        for ids, assigned in (({"in": OLD}, [IN]), ({}, []), ({"in": OLD}, [IN])):
+            assert watch.made_anew(ids, assigned) == []
+        assert watch.made_anew({"in": NEW}, [IN]) == [IN]
+        assert watch.settle({IN: 7}, {IN: (0, 99)}, {"in": NEW}) == {IN: 0}
 
     @pytest.mark.parametrize(
         ("reset", "resets"), [("earliest", True), ("latest", True), ("none", False), ("x", False)]
