@@ -3,7 +3,8 @@
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 from assignor.embedding import ClusterUnavailable, Handler, TaskState, TaskStores
@@ -12,12 +13,14 @@ from assignor.embedding.loops import (
     PolledBatch,
     PollLoop,
     Step,
+    first_offsets,
     lost_positions,
     passed_over,
 )
 from encoding import TopicPartition
 
 Batch = Mapping[Any, Sequence[Any]]
+_NOTHING: Final[Mapping[Any, int]] = MappingProxyType({})
 
 
 class LoopClient(Protocol):
@@ -122,7 +125,10 @@ class BlockingLoop:
             loop.delivered(sum(map(len, batch.values())) if is_measured else 0)
             anew = self._input.made_anew(client.topic_ids(asks=False), client.assigned())
             if anew:
-                if self._ends(partial(self._settle, {}), Step.POLL):
+                # Of the former topic, or read again.
+                dropped = first_offsets({p: found for p, found in batch.items() if p in anew})
+                client.seek(dropped)
+                if self._ends(partial(self._settle, {}, dropped=dropped), Step.POLL):
                     return
                 batch = {each: found for each, found in batch.items() if each not in anew}
             yield PolledBatch(batch, client.positions())
@@ -171,15 +177,23 @@ class BlockingLoop:
     def _is_over(self) -> bool:
         return self._ended.is_set() or self._loop.is_slice_over()
 
-    def _settle(self, lost: Mapping[Any, int | None], error: BaseException | None = None) -> None:
-        """Go on where the input is: with lost positions, and in topics that were made anew."""
+    def _settle(
+        self,
+        lost: Mapping[Any, int | None],
+        error: BaseException | None = None,
+        dropped: Mapping[Any, int] = _NOTHING,
+    ) -> None:
+        """Go on where the input is: with lost positions, and in topics that were made anew.
+
+        Args:
+            lost: partition -> offset that the error names.
+            error: of the client.
+            dropped: partition -> position before records that were polled and are not delivered.
+        """
         client = self._client
-        ids, assigned, positions = (
-            client.topic_ids(asks=True),
-            client.assigned(),
-            client.positions(),
-        )
-        own = {each: each for each in assigned}
+        ids = client.topic_ids(asks=True)
+        positions = {**client.positions(), **dropped}
+        own = {each: each for each in client.assigned()}
         lost = {own[each]: at for each, at in lost.items() if each in own}
         truncated = lost if hasattr(error, "divergent_offsets") else {}
         # Where no position is known yet, that of the group comes.

@@ -4,6 +4,7 @@ from assignor.embedding.loops.loop import (
     DeletedTopics,
     PollLoop,
     Reaction,
+    first_offsets,
     log_late_commit,
     passed_over,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "Step",
     "Then",
     "decide",
+    "first_offsets",
     "log_late_commit",
     "lost_positions",
     "passed_over",

@@ -4,7 +4,7 @@ The loops of the adapters own the client: they poll, seek, commit and wait as th
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -209,6 +209,11 @@ def passed_over(
             is not ahead.
     """
     return {partition: at for partition, at in before.items() if after.get(partition, at) > at}
+
+
+def first_offsets(batch: Mapping[_Partition, Sequence[Any]]) -> dict[_Partition, int]:
+    """Return partition -> offset of its first record, of any client."""
+    return {each: int(_of(found[0], "offset")) for each, found in batch.items() if found}
 
 
 def log_late_commit(error: BaseException) -> None:
