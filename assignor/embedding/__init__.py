@@ -20,6 +20,7 @@ from assignor.embedding.errors import (
     error_text,
     fatal_reason,
 )
+from assignor.embedding.input_rules import COMMIT_METADATA, LogRange, is_members_commit
 from assignor.embedding.internal_topic_manager import InternalTopicManager
 from assignor.embedding.internal_topics import (
     CHECKED_SETTINGS,
@@ -62,6 +63,7 @@ from assignor.embedding.state_stores import (
 __all__ = [
     "BYTES",
     "CHECKED_SETTINGS",
+    "COMMIT_METADATA",
     "JSON",
     "LEFT_GROUP",
     "TEXT",
@@ -83,6 +85,7 @@ __all__ = [
     "InternalTopicStatus",
     "KeyHosts",
     "LeaderFacts",
+    "LogRange",
     "LostPosition",
     "MemberStopped",
     "NewRecord",
@@ -104,6 +107,7 @@ __all__ = [
     "error_text",
     "fatal_reason",
     "internal_topics",
+    "is_members_commit",
     "is_state_directory",
     "key_hosts",
     "knowledge_of",

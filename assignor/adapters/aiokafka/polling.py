@@ -21,8 +21,7 @@ from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.membership import attached_member
 from assignor.adapters.poll_arguments import check_member, check_offsets, check_timeout
 from assignor.config import refused
-from assignor.embedding import MemberStopped
-from assignor.embedding.input_rules import COMMIT_METADATA
+from assignor.embedding import COMMIT_METADATA, MemberStopped
 from assignor.embedding.loops import (
     CLOSED,
     InputWatch,

@@ -20,7 +20,7 @@ from kafka.protocol.consumer import OffsetCommitRequest
 
 from assignor.adapters.confluent.errors import kafka_error
 from assignor.adapters.confluent.offsets import NO_EPOCH, partition_of
-from assignor.embedding.input_rules import COMMIT_METADATA
+from assignor.embedding import COMMIT_METADATA
 from encoding import TopicPartition
 
 _COMMIT_VERSION: Final = 8  # the last with topic names

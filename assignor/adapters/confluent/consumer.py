@@ -14,7 +14,6 @@ from assignor.adapters.confluent.checked_reader import CheckedReader, in_turn
 from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.errors import check_timeout, refused
 from assignor.adapters.confluent.events import Change, Mailbox
-from assignor.adapters.confluent.input import read_one
 from assignor.adapters.confluent.member import ConfluentMember
 from assignor.adapters.confluent.offsets import (
     assignable,
@@ -22,6 +21,7 @@ from assignor.adapters.confluent.offsets import (
     checked_offsets,
     offset_after,
     partition_of,
+    read_one,
     refuse_foreign,
 )
 from assignor.adapters.confluent.reader import ReaderWatch, reader_reaches

@@ -16,6 +16,7 @@ from assignor.adapters.poll_arguments import stop_event
 from assignor.adapters.processing import Batch, BlockingLoop
 from assignor.config import check_handler
 from assignor.embedding import (
+    COMMIT_METADATA,
     LEFT_GROUP,
     Handler,
     LostPosition,
@@ -23,7 +24,6 @@ from assignor.embedding import (
     TaskStores,
     UnreadableRecord,
 )
-from assignor.embedding.input_rules import COMMIT_METADATA
 from assignor.embedding.loops import DeletedTopics, PollLoop
 from assignor.errors import ConfigError
 from assignor.logs import line_logger

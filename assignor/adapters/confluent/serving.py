@@ -21,9 +21,8 @@ from assignor.adapters.confluent.events import (
     Mailbox,
     Rebalanced,
 )
-from assignor.adapters.confluent.input import ReaderInput
 from assignor.adapters.confluent.messages import Reader, error_message, first_offsets, read_again
-from assignor.adapters.confluent.offsets import partition_of
+from assignor.adapters.confluent.offsets import ReaderInput, partition_of
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.threads import SECOND_THREAD, OneThread, Turns
 from encoding import TopicPartition

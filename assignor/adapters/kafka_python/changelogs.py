@@ -29,10 +29,11 @@ from assignor.embedding import (
     ClusterUnavailable,
     FollowedStore,
     InputState,
+    LogRange,
     NewRecord,
     error_text,
+    is_members_commit,
 )
-from assignor.embedding.input_rules import LogRange, is_members_commit
 from assignor.errors import ConfigError
 from encoding import TopicPartition
 

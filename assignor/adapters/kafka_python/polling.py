@@ -31,8 +31,7 @@ from assignor.adapters.poll_arguments import (
     stop_event,
 )
 from assignor.adapters.processing import Batch, BlockingLoop
-from assignor.embedding import MemberStopped
-from assignor.embedding.input_rules import COMMIT_METADATA
+from assignor.embedding import COMMIT_METADATA, MemberStopped
 from assignor.embedding.loops import CLOSED, PollLoop, log_late_commit
 from assignor.errors import ConfigError
 from encoding import TopicPartition

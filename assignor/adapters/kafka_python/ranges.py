@@ -45,8 +45,9 @@ def refresh_metadata(consumer: Any) -> None:
     Raises:
         KafkaError: no broker has answered within `request_timeout_ms`.
     """
-    cluster = consumer._cluster  # noqa: SLF001 no public way
+    cluster, net = consumer._cluster, consumer._net  # noqa: SLF001 no public way
+    wait = consumer._manager.wait_for  # noqa: SLF001 as above
     limit_ms = consumer.config["request_timeout_ms"]
     # An answer that is under way may be older than this call.
     for _ in range(2 if cluster.metadata_refresh_in_progress else 1):
-        consumer._net.run(consumer._manager.wait_for, cluster.request_update(), limit_ms)  # noqa: SLF001
+        net.run(wait, cluster.request_update(), limit_ms)
