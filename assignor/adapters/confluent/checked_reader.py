@@ -6,7 +6,7 @@ process by a segmentation fault: `list_topics` (below 2.13), `pause`, `resume` a
 polls again at once leaves it no gap.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -40,7 +40,6 @@ class CheckedReader(confluent_kafka.Consumer):
     _is_open = False
     _turns = Turns()
     _polling = OneThread()
-    _at_ends: Callable[[Sequence[Position]], list[Position]] = list
 
     def _check_open(self) -> None:
         """Check that the consumer is open, and of this process.
@@ -59,8 +58,8 @@ class CheckedReader(confluent_kafka.Consumer):
 
     @in_turn
     def position(self, partitions: list[Position]) -> list[Position]:
-        """Return the offset after the last record of each partition, or its end."""
-        return self._at_ends(super().position(partitions))
+        """Return the offset after the last record of each partition."""
+        return super().position(partitions)
 
     @in_turn
     def committed(self, partitions: list[Position], timeout: float = -1) -> list[Position]:

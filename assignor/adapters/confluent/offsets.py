@@ -4,10 +4,8 @@ librdkafka stores the offset after a record when it returns the record (`enable.
 or when the application calls `store_offsets`. A commit without arguments and the automatic commit
 take the stored offsets that are newer than the committed ones.
 
-librdkafka's position is behind the last record that was returned, and stays before the control
-records and aborted transactions after it (librdkafka issues 2539 and 3917). It reports the end of a
-partition behind them, as an event of `enable.partition.eof`. Lost positions are reported, too
-(`auto.offset.reset` is "error" for librdkafka), and settled here.
+librdkafka reports lost positions (its `auto.offset.reset` is "error"), which are settled here. Its
+position is behind control records and aborted transactions that it has passed.
 """
 
 import threading
@@ -259,7 +257,7 @@ class Seeker(Protocol):
 
 
 class ReaderInput:
-    """The ends and lost positions of the partitions that one consumer reads.
+    """The lost positions of the partitions that one consumer reads.
 
     Args:
         settings: of the consumer.
@@ -268,9 +266,7 @@ class ReaderInput:
 
     def __init__(self, settings: Settings, stored: StoredOffsets) -> None:
         self._watch = InputWatch(_RESETS.get(settings.reset_offset, "error"))
-        self._returns_ends = settings.returns_ends
         self._stored = stored
-        self._ends: dict[TopicPartition, int] = {}
         self._lost: dict[TopicPartition, int | None] = {}
 
     def take(self, consumer: Seeker, messages: Sequence[Message]) -> list[Message]:
@@ -282,10 +278,6 @@ class ReaderInput:
     def _keeps(self, message: Message) -> bool:
         error, offset = message.error(), message.offset()
         partition = TopicPartition(message.topic() or "", message.partition() or 0)
-        if error is not None and error.code() == KafkaError._PARTITION_EOF:
-            if offset:  # else there is nothing to commit
-                self._ends[partition] = offset
-            return self._returns_ends
         if error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
             if self._watch.resets:
                 self._lost[partition] = offset if offset is not None and offset >= 0 else None
@@ -309,13 +301,4 @@ class ReaderInput:
         """Drop what is known of partitions that are read elsewhere, or no more."""
         for each in partitions:
             where = partition_of(each) if isinstance(each, Position) else each
-            self._ends.pop(where, None)
             self._lost.pop(where, None)
-
-    def positions(self, found: Sequence[Position]) -> list[Position]:
-        """Return librdkafka's positions, with those at ends of partitions as the ends."""
-        return [self._position(each) for each in found]
-
-    def _position(self, found: Position) -> Position:
-        end = self._ends.get(partition_of(found), -1)
-        return Position(found.topic, found.partition, end) if end > found.offset else found

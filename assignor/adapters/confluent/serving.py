@@ -50,7 +50,7 @@ class Serving:
         callbacks: of the application, by what becomes of partitions.
         read: partitions that librdkafka reads. Its own `assignment` waits for a `poll` of another
             thread.
-        input: ends and lost positions of what is read.
+        input: lost positions of what is read.
         owned: partitions of the group that the application was given and has not given up.
         assigns: calls of a callback that changed what is read.
         polling: had by the thread that polls or closes.

@@ -31,7 +31,6 @@ _FLAGS: Final = MappingProxyType(
 _SERVERS: Final = ("bootstrap.servers", "metadata.broker.list")
 _TOPIC_SETTINGS: Final = "default.topic.config"
 _RESET: Final = "auto.offset.reset"
-_ENDS: Final = "enable.partition.eof"
 # Name -> kafka-python's, with librdkafka's default.
 _NUMBERS: Final = MappingProxyType(
     {
@@ -105,7 +104,6 @@ class Settings:
         auto_offset_store: whether a record counts as stored once it is returned.
         reset_offset: where a partition begins of which nothing is committed, as a logical offset;
             `OFFSET_INVALID`: librdkafka reports an error.
-        returns_ends: whether `poll` returns the ends of partitions.
         rebootstrap: of the member's supervisor (KIP-1102); empty: the member has none.
         on_commit: called with the end of commits.
     """
@@ -120,7 +118,6 @@ class Settings:
     auto_commit_interval_s: float
     auto_offset_store: bool
     reset_offset: int
-    returns_ends: bool
     rebootstrap: Mapping[str, Any]
     on_commit: CommitCallback | None = field(default=None)
 
@@ -159,19 +156,18 @@ def divided(config: Mapping[str, Any]) -> Settings:
         auto_commit_interval_s=_auto_commit_interval_s(config),
         auto_offset_store=_flag(config, "enable.auto.offset.store"),
         reset_offset=_reset_offset(config),
-        returns_ends=_ENDS in config and _flag(config, _ENDS),
         rebootstrap=_rebootstrap(config),
         on_commit=on_commit,
     )
 
 
 def _reader_settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return librdkafka's settings: it reports ends of partitions and lost positions."""
+    """Return librdkafka's settings: it commits nothing, and reports lost positions."""
     reader = {name: value for name, value in config.items() if name not in _MEMBER_ONLY}
     if _reset_offset(config) != OFFSET_INVALID:
         reader.pop(f"topic.{_RESET}", None)
         reader[_RESET] = "error"
-    return reader | {"enable.auto.commit": False, _ENDS: True}
+    return reader | {"enable.auto.commit": False}
 
 
 def flattened(config: Mapping[Any, Any]) -> dict[str, Any]:

@@ -46,7 +46,6 @@ def test_defaults_are_librdkafkas():
         **BASE,
         "auto.offset.reset": "error",
         "enable.auto.commit": False,
-        "enable.partition.eof": True,
     }
     assert (settings.auto_commit, settings.auto_commit_interval_s) == (True, 5.0)
     assert settings.auto_offset_store
