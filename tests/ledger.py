@@ -56,6 +56,7 @@ def read_deviations() -> tuple[Deviation, ...]:
     return tuple(Deviation(**{**row, "rows": tuple(row["rows"])}) for row in table["deviation"])
 
 
+@cache
 def read_rows() -> tuple[Row, ...]:
     """The rows in the order of the file."""
     table = tomllib.loads((ROOT / "tests" / "kips.toml").read_text(encoding="utf-8"))

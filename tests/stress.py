@@ -101,7 +101,7 @@ def read_result(lane: str, seed: int, status: int, output: str) -> Result:
     ran: dict[str, list[str]] = {}
     failures = []
     for worker, first, test, other, second in _ENDED.findall(output.partition("short test sum")[0]):
-        outcome, name = first or second, (test or other).partition("@")[0]
+        outcome, name = first or second, test or other
         outcomes.append(outcome)
         before = ran.setdefault(worker, [])
         if outcome in {"FAILED", "ERROR"}:

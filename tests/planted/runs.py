@@ -76,7 +76,8 @@ class Copy:
             done = self._run("pytest", "-x", "-q", "-rf", "-p", "no:cacheprovider", *tests)
         failing = sorted(set(_FAILED.findall(done.stdout)))
         if done.returncode and not failing:
-            raise MovedError(f"{fault.name}: the tests do not run:\n{done.stdout[-1000:]}")
+            output = done.stdout + done.stderr
+            raise MovedError(f"{fault.name}: the tests do not run:\n{output[-1000:]}")
         return failing
 
     def changed_rules(self, fault: Fault, command: str) -> list[str]:
