@@ -2,17 +2,18 @@
 
 A test with real threads, processes, sockets or sleeps takes the fixture `clock`, itself or through
 another fixture, as `@pytest.mark.usefixtures("clock")`; one that sends signals to its own process,
-or is about exits of processes, the fixture `alone`. The lane follows from these fixtures: conftest.py gives tests that have them
-the marks `clock` and `alone`, which `make test` selects by. They run after the others, with no more
-workers than cores, and those of `alone` one at a time.
+or is about exits of processes, the fixture `alone`. The lane follows from these fixtures:
+conftest.py gives tests that have them the marks `clock` and `alone`, which `make test` selects by.
+They run after the others, with no more workers than cores, and those of `alone` one at a time.
 
 A test that does one of these without the fixture fails:
 
 - `clock`: starts a thread or process, binds or connects a socket, sends a signal to a process;
-  `time.sleep`, `asyncio.sleep`, and waiting with a timeout for a `threading` or `queue` object;
+  `time.sleep`, `asyncio.sleep` (unless the loop has a time of its own), and a wait with a timeout
+  for an event, a condition or a queue of threads;
 - `alone`: sends a signal to its own process, sets a timer that does, waits for a signal.
 
-Not seen are loops that read the time, `select` and locks with a timeout, and sleeps in C.
+Not seen are loops that read the time, other timers of asyncio, `select` and locks with a timeout.
 """
 
 import asyncio
@@ -45,6 +46,7 @@ _EVENTS: Final = frozenset(
 )
 
 
+_REAL_TIME: Final = asyncio.BaseEventLoop.time
 _LANES: Final = frozenset({"clock", "alone"})
 
 
@@ -99,12 +101,14 @@ def alone(clock):
 
 
 def _watch(owner, name, lane, *, seconds=None):
-    """Watch calls of a function; `seconds` is the place of an argument that is not 0 or None."""
+    """Watch calls of a function, only those whose argument at `seconds` is not 0 or None."""
     function = getattr(owner, name)
 
     @functools.wraps(function)
     def watching(*args, **kwargs):
-        if seconds is None or (args[seconds] if len(args) > seconds else kwargs.get("timeout")):
+        waits = seconds is None or (args[seconds:] or [kwargs.get("timeout")])[0]
+        loop = asyncio._get_running_loop() if owner is asyncio else None
+        if waits and getattr(type(loop), "time", _REAL_TIME) is _REAL_TIME:
             _GUARD.see(f"{owner.__name__}.{name}", lane)
         return function(*args, **kwargs)
 
@@ -127,7 +131,7 @@ def pytest_configure(config):
     sys.addaudithook(_audit)
     _watch(threading.Thread, "start", "clock")
     _watch(threading.Condition, "wait", "clock", seconds=1)
-    _watch(asyncio.BaseEventLoop, "call_later", "clock", seconds=1)
+    _watch(asyncio, "sleep", "clock", seconds=0)
     _watch(time, "sleep", "clock", seconds=0)
     _watch(signal, "setitimer", "alone", seconds=1)
     for name in ("raise_signal", "pause", "sigwait"):
