@@ -134,7 +134,7 @@ def pytest_collection_modifyitems(config, items):
             if lane in getattr(item, "fixturenames", ()):
                 item.add_marker(lane)
     try:
-        left_out = left_to_the_night(items)
+        left_out = nightly_only(items)
     except ValueError as error:
         if not hasattr(config, "workeroutput"):
             raise pytest.UsageError(str(error)) from None
@@ -149,7 +149,7 @@ def pytest_collection_modifyitems(config, items):
         random.Random(seed).shuffle(items)  # noqa: S311 an order, not a secret
 
 
-def left_to_the_night(items):
+def nightly_only(items):
     """Return the tests that this run leaves to `make nightly`.
 
     Raises:

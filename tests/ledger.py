@@ -24,7 +24,6 @@ class Row:
     kip: str
     promise: str
     where: tuple[str, ...]
-    where_text: str
     state: str
 
 

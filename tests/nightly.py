@@ -76,7 +76,7 @@ def is_left(item: pytest.Item) -> bool:
     return not is_nightly() and any(callspec_id not in m.kwargs.get("but", ()) for m in marks)
 
 
-def left_to_the_night() -> list[Left]:
+def nightly_rows() -> list[Left]:
     """Return everything that only `make nightly` runs, read from the sources, sorted.
 
     Raises:
@@ -125,7 +125,7 @@ def _text(path: str, *nodes: ast.expr) -> str:
 
 def page() -> str:
     """Return tests/nightly.md."""
-    rows = [f"| `{left.test}` | {left.what} | {left.reason} |" for left in left_to_the_night()]
+    rows = [f"| `{left.test}` | {left.what} | {left.reason} |" for left in nightly_rows()]
     return "\n".join(
         [
             "# What only `make nightly` runs",
@@ -144,4 +144,4 @@ def page() -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
-    print(f"{PAGE.name}: {len(left_to_the_night())} rows")  # noqa: T201 a command
+    print(f"{PAGE.name}: {len(nightly_rows())} rows")  # noqa: T201 a command

@@ -144,7 +144,8 @@ def test_marks_select_the_lanes_and_a_night_takes_everything(tmp_path, marks, te
     ("options", "old", "new", "error"),
     [
         ((), '@pytest.mark.nightly("takes h', ROW + '@pytest.mark.nightly("takes h', "a row"),
-        (("-n", "2"), 'nightly("takes hours")', "nightly", "why not in every run"),
+        (("-n", "2"), 'nightly("takes hours")', "nightly", "test_all_at_night: give its mark"),
+        ((), TESTS, "import pytest\n@pytest.mark.nightly('r')\ndef test_it(): pass", "NIGHTLY=1"),
     ],
 )
 def test_a_nightly_proof_of_a_row_or_no_reason_is_a_usage_error(tmp_path, options, old, new, error):
