@@ -9,6 +9,7 @@ Exit status 1: a run had a failure, or no test of TESTS (all without) has the fi
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -128,7 +129,7 @@ def report(result: Result, workers: int, tests: Sequence[str], out: Path | None)
         click.echo(f"  FAILED {test}")
         click.echo(f"    after {', '.join(before) or 'no other test'}")
         words = command_of(result.lane, result.seed, workers, tests)
-        click.echo(f"    repeat: python -m pytest {' '.join(repr(w) if ' ' in w else w for w in words)}")
+        click.echo(f"    repeat: python -m pytest {shlex.join(words)}")
     # Status 5: no test has this lane, of those that were named.
     is_good = not result.failures and result.status in ((0, 5) if tests else (0,))
     if not is_good and not result.failures:
