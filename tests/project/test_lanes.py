@@ -100,7 +100,7 @@ def outcomes(ended):
 
 
 def test_a_run_leaves_out_what_is_nightly_and_fails_what_uses_a_clock_without_its_fixture(tmp_path):
-    found = outcomes(session(tmp_path))
+    found = outcomes(session(tmp_path, "-n", "1", "--dist", "loadgroup"))  # ids without "@group"
     assert not [name for name in found if "night" in name and name != "test_some_at_night[b]"]
     errors = {name.removeprefix("test_") for name, result in found.items() if result == "ERROR"}
     assert errors == WITHOUT_CLOCK | WITHOUT_ALONE
