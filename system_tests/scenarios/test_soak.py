@@ -35,6 +35,7 @@ def test_a_short_soak_on_both_clients_loses_nothing(tmp_path):
     assert [event["number"] for event in written if event["event"] == "settled"] == begun
 
 
+@pytest.mark.usefixtures("alone")
 def test_an_interrupt_ends_a_soak_early_with_the_verdict_so_far(tmp_path, monkeypatch):
     out, write = tmp_path / "soak.jsonl", Journal.write
 

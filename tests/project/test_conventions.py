@@ -88,7 +88,7 @@ def test_no_test_module_is_used_by_another_one():
 
 
 def test_generated_pages_have_not_drifted():
-    assert drifted() == []
+    assert drifted() == [], "run python -m docs.generate"
 
 
 def test_readme_is_short_and_starts_with_a_command():
