@@ -243,6 +243,15 @@ def test_an_address_found_again_stays_in_its_back_off():
     assert state.nodes[BOOT[0]].failures == 1
 
 
+def test_an_address_found_again_keeps_its_failures_and_so_its_back_off():
+    again = ConnectionStarted(now_ms=1_060, node=BOOT[0])
+    found = BootstrapResolved(now_ms=1_070, nodes=BOOT)
+    state, _ = client(*lost(1_000, *BOOT), again, found)
+    assert state.nodes == {BOOT[0]: NodeLink(failures=1)}
+    state, _ = after(state, *lost(1_080, *BOOT))
+    assert state.nodes[BOOT[0]].until_ms == 1_180
+
+
 def test_no_address_found_is_tried_again_after_the_back_off():
     state, _ = client(*lost(1_000, *BOOT), BootstrapResolved(now_ms=1_001, nodes=()))
     assert next_wakeup_ms(state) == 1_050
