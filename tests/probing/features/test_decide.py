@@ -119,6 +119,12 @@ def test_one_line_that_fails_fails_all_or_only_itself_as_requested():
     assert each.error is UpdateError.UNSAFE_FEATURE_DOWNGRADE
 
 
+def test_a_lossy_line_that_fails_because_of_another_loses_nothing():
+    outcome = ask(view_of({"bar": 5, "kept": 2}), ("bar", 1, UNSAFE), ("kept", 1, UP))
+    assert rules(outcome) == ["all or none", "lowered by an upgrade"]
+    assert [row.loses for row in outcome.results] == [(), ()]
+
+
 @pytest.mark.parametrize(
     ("model", "together", "second"),
     [

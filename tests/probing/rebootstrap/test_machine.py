@@ -305,6 +305,13 @@ def test_it_wakes_for_what_is_next():
     assert next_wakeup_ms(forbidden) == NEVER_MS
 
 
+def test_it_does_not_wake_for_overdue_metadata_before_the_next_rebootstrap_is_allowed():
+    state, _ = client(*lost(1_000, *BOOT), trigger_ms=10)
+    state, _ = after(state, BootstrapResolved(now_ms=1_001, nodes=BOOT))
+    assert after(state, ClockMoved(now_ms=1_049)) == (state, ())
+    assert next_wakeup_ms(state) == 1_050
+
+
 @pytest.mark.kip("1102-8", "core")
 def test_the_reconnect_back_off_doubles_from_50_to_1000_ms_and_varies_by_a_fifth():
     config = RebootstrapConfig()
