@@ -45,7 +45,7 @@ def start(tmp_path):
 
     def start(*words, grace=1.5, script="", **modules):
         for name, text in modules.items():
-            (tmp_path / f"{name}.py").write_text(text)
+            (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
         path = os.pathsep.join((str(tmp_path), str(Path.cwd())))
         program = [sys.executable, "-c", PROGRAM.format(grace=grace), *words]
         process = subprocess.Popen(
@@ -82,7 +82,7 @@ def assigning(tmp_path):
     """Words that run the strategy `own`."""
     problem = tmp_path / "problem.json"
     source = Path(__file__).parent / "problems" / "join.jsonl"
-    problem.write_text(source.read_text().splitlines()[0])
+    problem.write_text(source.read_text(encoding="utf-8").splitlines()[0], encoding="utf-8")
     return "assign", "--problem", str(problem), "--strategy", "own:of_client"
 
 

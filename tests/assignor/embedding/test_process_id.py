@@ -128,7 +128,7 @@ def test_broken_content_is_refused_and_lets_go_of_the_lock(tmp_path, is_free):
 
 
 def test_a_path_that_is_a_file_is_a_sentence(tmp_path):
-    (tmp_path / "state").write_text("")
+    (tmp_path / "state").write_text("", encoding="utf-8")
     with pytest.raises(StoreError, match="state directory"):
         ProcessDirectory(tmp_path / "state")
 

@@ -59,5 +59,5 @@ def test_archive_is_the_same_each_time_and_holds_what_the_wheel_holds(tmp_path):
     assert again.exit_code == 2
     assert "packages.zip exists; give another --out, or --overwrite" in again.stderr
     assert pack(first, "--overwrite").exit_code == 0
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text("", encoding="utf-8")
     assert pack(tmp_path / "file").exit_code == 3
