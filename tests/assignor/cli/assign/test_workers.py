@@ -182,6 +182,24 @@ def test_a_worker_that_is_killed_ends_the_command_with_a_sentence(run):
     assert output == ""
 
 
+@pytest.mark.parametrize("limit", [8, 10, 14])
+def test_without_file_descriptors_for_workers_the_sentence_says_what_to_do(limit):
+    script = f'ulimit -n {limit}; exec "$0" "$@"'
+    done = subprocess.run(
+        ["bash", "-c", script, *COMMAND, "--problem", "-", "--workers", "2"],
+        input=json.dumps(group("first")),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=240,
+        check=False,
+    )
+    sentence = (
+        "assignor: this process has no file descriptors left for 2 worker processes; raise its"
+        " limit (ulimit -n), or run fewer processes at the same time.\n"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", sentence)
+
+
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_no_worker_is_left_when_the_command_is_ended(run, tmp_path, number):
