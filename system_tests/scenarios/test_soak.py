@@ -15,7 +15,7 @@ _SOAK = "--members 3 --seed 607 --session-timeout-ms 60000 --timeout 240"
 
 
 def events(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def test_a_short_soak_on_both_clients_loses_nothing(tmp_path):

@@ -147,7 +147,7 @@ class Run:
     def __init__(self, command: Command, folder: Path, groups: Path) -> None:
         self.command, self.folder = command, folder
         self._mark = f"{_MARK}={uuid.uuid4().hex}"
-        self._stderr: IO[str] = tempfile.TemporaryFile("w+")  # noqa: SIM115 closed by `kill`
+        self._stderr: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 closed by `kill`
         words = command.words.replace("FOLDER", str(folder)).replace("GROUPS", str(groups)).split()
         name, _, value = self._mark.partition("=")
         self.process = subprocess.Popen(
@@ -219,7 +219,7 @@ def write_groups(path: Path) -> None:
     """Write a problem file that takes `assignor assign` minutes."""
     words = ["sample", "--groups", "1000", "--out", str(path)]
     assert CliRunner().invoke(assignor, words).exit_code == 0
-    path.write_text(path.read_text() * 100)
+    path.write_text(path.read_text(encoding="utf-8") * 100, encoding="utf-8")
 
 
 def without_spark() -> str:

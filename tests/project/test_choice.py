@@ -44,7 +44,7 @@ def test_changes_are_those_since_main_and_a_renamed_file_has_both_names(tmp_path
         subprocess.run(["git", *name, *words], cwd=tmp_path, check=True, capture_output=True)
 
     git("init", "-q", "-b", "main")
-    (tmp_path / "öld.py").write_text("something\n" * 50)
+    (tmp_path / "öld.py").write_text("something\n" * 50, encoding="utf-8")
     git("add", ".")
     git("commit", "-q", "-m", "first")
     git("checkout", "-q", "-b", "other")

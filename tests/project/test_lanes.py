@@ -65,8 +65,10 @@ pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow]
 
 
 def session(folder, *options, tests=TESTS, **environment):
-    (folder / "conftest.py").write_text((ROOT / "conftest.py").read_text())
-    (folder / "test_it.py").write_text(tests)
+    (folder / "conftest.py").write_text(
+        (ROOT / "conftest.py").read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    (folder / "test_it.py").write_text(tests, encoding="utf-8")
     outer = ("PYTEST_XDIST", "PYTEST_ADDOPTS", "PYTEST_CURRENT", "NIGHTLY", "HYPOTHESIS")
     inherited = {name: v for name, v in os.environ.items() if not name.startswith(outer)}
     return subprocess.run(
@@ -166,7 +168,7 @@ def test_a_skipped_proof_fails_the_ledger(tmp_path):
     file, _, test = mark.test.partition("::")
     (tmp_path / file).parent.mkdir(parents=True)
     skipped = "import pytest\n\n@pytest.mark.skip\ndef {}(): pass\n"
-    (tmp_path / file).write_text(skipped.format(test))
+    (tmp_path / file).write_text(skipped.format(test), encoding="utf-8")
     ended = session(tmp_path, "--ledger", "-k", test, tests="")
     assert ended.returncode == pytest.ExitCode.TESTS_FAILED
     assert f"ledger: {mark.row} (core): {mark.test} ['skipped']" in ended.stdout
@@ -180,7 +182,7 @@ def test_a_run_that_ends_early_with_status_0_is_not_green(tmp_path, ends, verdic
     ended = session(tmp_path, "--verdict", ".verdict", tests=tests)
     assert (tmp_path / ".verdict").exists() == bool(verdict)
     if verdict:
-        assert (tmp_path / ".verdict").read_text() == verdict
+        assert (tmp_path / ".verdict").read_text(encoding="utf-8") == verdict
         assert "2 tests did not run, as test_it.py::test_a" in ended.stdout
 
 
@@ -198,6 +200,6 @@ def test_samples_and_examples_are_the_same_in_each_run_and_all_at_night(monkeypa
 def test_the_list_of_what_only_the_night_runs_is_current():
     is_current = nightly.PAGE.read_text(encoding="utf-8") == nightly.page()
     assert is_current, "run python -m tests.nightly"
-    users = [path for path in files(".py") if "is_nightly()" in path.read_text()]
+    users = [path for path in files(".py") if "is_nightly()" in path.read_text(encoding="utf-8")]
     allowed = [Path(__file__), ROOT / "conftest.py", ROOT / "tests/nightly.py"]
     assert sorted(users) == sorted(allowed), "call `sample` or `examples`"
