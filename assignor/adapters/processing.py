@@ -16,6 +16,7 @@ from assignor.embedding.loops import (
     Step,
     first_offsets,
     lost_positions,
+    note_record,
     passed_over,
 )
 from encoding import TopicPartition
@@ -194,6 +195,7 @@ class BlockingLoop:
             raise
         except Exception as error:
             self._handler_error = error
+            note_record(error, record, state.task)
             raise
         finally:
             self._loop.handled(record, begin_s)

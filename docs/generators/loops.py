@@ -83,8 +83,10 @@ session timeout
   is_over=...)` keeps a rest
 
 a single record takes longer than `max_poll_interval_ms`
-| a warning names the record, or the pause. The group has removed the member, so that its commit
-  is refused and the record is processed again: raise the limit
+| with `run_tasks` and `StreamsApplication` a warning names the record, at most once a minute for
+  each partition; with `polled` it names the pause. The group has removed the member, so that its
+  commit is refused and the records of this batch are processed again, those of other partitions
+  too: raise the limit
 | the same
 
 partitions are revoked while records of them are kept

@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.committer import Commit, Committer
-from assignor.adapters.confluent.errors import refused
+from assignor.adapters.confluent.errors import COMMIT_FAILED, refused
 from assignor.adapters.confluent.events import CommitDue, Committed, Mailbox
 from assignor.adapters.confluent.offsets import StoredOffsets
 from assignor.adapters.confluent.settings import Settings
@@ -67,7 +67,8 @@ class Commits:
         commit = self.submit(offsets, is_async=False, refusal=refusal)
         commit.ended.wait()
         if commit.error is not None:
-            raise refused(commit.error.code(), f"Commit failed: {commit.error.str()}")
+            why = commit.error.str().removeprefix(f"{COMMIT_FAILED}: ")
+            raise refused(commit.error.code(), f"{COMMIT_FAILED}: {why}")
         return list(commit.offsets)
 
     def submit_newer(self) -> None:

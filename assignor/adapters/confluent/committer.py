@@ -18,7 +18,7 @@ from confluent_kafka import TopicPartition as Position
 from kafka.errors import KafkaError as ClientError
 from kafka.protocol.consumer import OffsetCommitRequest
 
-from assignor.adapters.confluent.errors import kafka_error
+from assignor.adapters.confluent.errors import COMMIT_FAILED, kafka_error
 from assignor.adapters.confluent.offsets import NO_EPOCH, partition_of
 from assignor.embedding import COMMIT_METADATA
 from encoding import TopicPartition
@@ -167,7 +167,7 @@ class Committer:
                 for commit in commits:
                     commit.finish(outcome)
             except Exception as error:  # noqa: BLE001 the caller waits for the end of any error
-                failure = kafka_error(error, "Commit failed")
+                failure = kafka_error(error, COMMIT_FAILED)
                 for commit in commits:
                     commit.fail(failure)
             finally:
@@ -226,14 +226,14 @@ async def _attempt(
     """Send one request, and return its answer."""
     ready = await coordinator.ensure_coordinator_ready_async(timeout_ms=max(0.0, left_s) * 1000)
     if not ready:
-        waits = KafkaError(KafkaError._WAIT_COORD, "Commit failed: no coordinator is available")
+        waits = KafkaError(KafkaError._WAIT_COORD, f"{COMMIT_FAILED}: no coordinator is available")
         return dict.fromkeys(offsets, waits)
     generation = coordinator._generation
     subscribed = coordinator._subscription.partitions_auto_assigned()
     if subscribed and generation.is_lost():
         gone = KafkaError(
             KafkaError.UNKNOWN_MEMBER_ID,
-            "Commit failed: this consumer is not a member of the group now; call poll",
+            f"{COMMIT_FAILED}: this consumer is not a member of the group now; call poll",
         )
         return dict.fromkeys(offsets, gone)
     request = _request(coordinator, generation if subscribed else None, offsets)

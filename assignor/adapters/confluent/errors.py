@@ -9,6 +9,9 @@ from kafka.errors import BrokerResponseError
 
 from assignor.embedding import error_text
 
+COMMIT_FAILED: Final = "Commit failed"
+"""How the sentence of a commit's error begins."""
+
 _UNKNOWN: Final = -1
 # kafka-python's errors that no broker sent, by the name of their class.
 _LOCAL: Final = MappingProxyType(

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
+from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
@@ -34,6 +35,12 @@ _log = line_logger(__name__)
 
 _POLL_S: Final = 1.0
 _MAX_RECORDS: Final = 500
+_SETTING_NAMES: Final = MappingProxyType(
+    {
+        "max_poll_interval_ms": "max.poll.interval.ms",
+        "max_poll_records": "max_records of run_tasks",
+    }
+)
 # Codec, checksum and size of a batch.
 _UNREADABLE: Final = frozenset(
     {
@@ -102,6 +109,7 @@ def run_tasks(
     loop = PollLoop(
         max_poll_interval_ms=round(settings.max_poll_interval_s * 1000),
         client_errors=(KafkaException,),
+        setting_names=_SETTING_NAMES,
     )
     BlockingLoop(ConsumerLoop(consumer, timeout, max_records), loop, ended).run(stores, handle)
 

@@ -6,6 +6,7 @@ from assignor.embedding.loops.loop import (
     Reaction,
     first_offsets,
     log_late_commit,
+    note_record,
     passed_over,
 )
 from assignor.embedding.loops.pace import PollPace
@@ -36,5 +37,6 @@ __all__ = [
     "first_offsets",
     "log_late_commit",
     "lost_positions",
+    "note_record",
     "passed_over",
 ]

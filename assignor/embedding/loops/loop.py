@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from assignor.embedding.errors import PollErrors
+from assignor.embedding.errors import PollErrors, error_text
 from assignor.embedding.loops.pace import PollPace
 from assignor.embedding.loops.rules import UNANSWERED_COMMIT, LoopFacts, Step, Then, decide
 from assignor.logs import line_logger
+from encoding import TaskId
 
 _log = line_logger(__name__)
 
@@ -21,6 +22,8 @@ _Partition = TypeVar("_Partition")
 _SHARE: Final = 0.5
 # While records are kept the member has to poll at least once a session.
 _MAX_PAUSE_S: Final = MappingProxyType({Step.POLL: 10.0, Step.PROCESS: 1.0})
+# A slow record is named at most so often for each partition.
+_NAMED_EACH_S: Final = 60.0
 # A faster batch lowers the estimated time of a record by this factor at most.
 _DECAY: Final = 0.8
 
@@ -52,6 +55,7 @@ class PollLoop:
         session_timeout_ms: as in `PollPace`.
         max_poll_records: of the consumer; None: a batch has no limit.
         client_errors: base classes of the client's errors.
+        setting_names: name of a setting here -> its name in the client, where it differs.
         now: a monotonic clock, in seconds.
 
     Attributes:
@@ -66,13 +70,16 @@ class PollLoop:
         session_timeout_ms: int | None = None,
         max_poll_records: int | None = None,
         client_errors: tuple[type[Exception], ...] = (),
+        setting_names: Mapping[str, str] = MappingProxyType({}),
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pace = PollPace(
             max_poll_interval_ms=max_poll_interval_ms,
             session_timeout_ms=session_timeout_ms,
+            setting_names=setting_names,
             now=now,
         )
+        self._limit_name = setting_names.get("max_poll_interval_ms", "max_poll_interval_ms")
         self._interval_s = max_poll_interval_ms / 1000
         limit_ms = min(max_poll_interval_ms, session_timeout_ms or max_poll_interval_ms)
         self._slice_s = _SHARE * limit_ms / 1000
@@ -83,7 +90,11 @@ class PollLoop:
         self._failing_since_s: float | None = None
         self._delivered_s = now()
         self._delivered = 0
-        self._record_s = self._reported_s = 0.0
+        self._record_s = 0.0
+        # Topic and partition -> when a slow record of it was named.
+        self._named_s: dict[tuple[Any, Any], float] = {}
+        # Since the last poll: the longest call, and whether a record above the limit was noted.
+        self._longest_s, self._is_noted = 0.0, False
         # The first record is measured before there is a whole batch of such.
         self.max_records = None if max_poll_records is None else 1
 
@@ -93,9 +104,11 @@ class PollLoop:
         if decide(facts).then is Then.END:
             return False
         self._measure()
-        if too_long := self._pace.poll_begins(records=self._delivered):
+        is_single = self._longest_s >= self._slice_s
+        too_long = self._pace.poll_begins(records=1 if is_single else self._delivered)
+        if too_long and not self._is_noted:
             _log.warning("%s", too_long)
-        self._delivered = 0
+        self._delivered, self._longest_s, self._is_noted = 0, 0.0, False
         return True
 
     def delivered(self, records: int = 0) -> None:
@@ -120,22 +133,30 @@ class PollLoop:
     def handled(self, record: Any, begin_s: float) -> None:
         """Log a call of the function that processes records if it was longer than the limit.
 
+        A record is named at most once a minute for each partition.
+
         Args:
             record: that was processed, of any client.
             begin_s: `now()` when the call began.
         """
-        took_s = self.now() - begin_s
-        if took_s > self._interval_s and took_s >= 2 * self._reported_s:
-            self._reported_s = took_s
-            topic, partition, offset = (_of(record, n) for n in ("topic", "partition", "offset"))
+        now_s = self.now()
+        took_s = now_s - begin_s
+        self._longest_s = max(self._longest_s, took_s)
+        if took_s <= self._interval_s:
+            return
+        self._is_noted = True
+        topic, partition, offset = _place(record)
+        if now_s - self._named_s.get((topic, partition), float("-inf")) >= _NAMED_EACH_S:
+            self._named_s[topic, partition] = now_s
             _log.warning(
                 "%s [%s]: the function that processes records took %.1f s for the record at offset "
-                "%s, above max_poll_interval_ms=%.0f: this member left the group meanwhile, and "
+                "%s, above %s=%.0f: this member left the group meanwhile, and "
                 "others process the record, too; raise the limit",
                 topic,
                 partition,
                 took_s,
                 offset,
+                self._limit_name,
                 self._interval_s * 1000,
             )
 
@@ -216,6 +237,20 @@ def first_offsets(batch: Mapping[_Partition, Sequence[Any]]) -> dict[_Partition,
     return {each: int(_of(found[0], "offset")) for each, found in batch.items() if found}
 
 
+def note_record(error: Exception, record: Any, task: TaskId) -> None:
+    """Add to an error which record it was raised for, and log it.
+
+    Args:
+        error: of the function that processes records.
+        record: of any client.
+        task: that reads it.
+    """
+    topic, partition, offset = _place(record)
+    place = f"{topic} [{partition}], offset {offset}, task {task}"
+    error.add_note(place)
+    _log.error("%s: the function that processes records has raised %s", place, error_text(error))
+
+
 def log_late_commit(error: BaseException) -> None:
     """Log a commit that has to be made again; raise any other error of a commit."""
     rule = decide(LoopFacts(step=Step.COMMIT, error=error))
@@ -243,6 +278,10 @@ class DeletedTopics:
                 " topology",
                 topic,
             )
+
+
+def _place(record: Any) -> tuple[Any, Any, Any]:
+    return _of(record, "topic"), _of(record, "partition"), _of(record, "offset")
 
 
 def _of(record: Any, name: str) -> Any:

@@ -1,7 +1,7 @@
 """The time that an application takes between two polls, and what it costs when it is too long."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -14,7 +14,7 @@ _EFFECTS: Final = MappingProxyType(
     }
 )
 _ONE_RECORD: Final = "a single record took so long, so raise the limit"
-_MANY_RECORDS: Final = "lower max_poll_records, or raise the limit"
+_MANY_RECORDS: Final = "lower %s, or raise the limit"
 
 
 class PollPace:
@@ -27,6 +27,7 @@ class PollPace:
         max_poll_interval_ms: of the consumer.
         session_timeout_ms: of a consumer that sends no heartbeats between two polls while a
             rebalance runs; None: it sends them.
+        setting_names: name of a setting here -> its name in the client, where it differs.
         now: a monotonic clock, in seconds.
 
     >>> clock = iter([0.0, 12.5])
@@ -41,12 +42,14 @@ class PollPace:
         *,
         max_poll_interval_ms: int,
         session_timeout_ms: int | None = None,
+        setting_names: Mapping[str, str] = MappingProxyType({}),
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._limits_ms = {
             "max_poll_interval_ms": max_poll_interval_ms,
             "session_timeout_ms": session_timeout_ms,
         }
+        self._setting_names = setting_names
         self._now = now
         self._ended_s: float | None = None
         self._reported_s = 0.0
@@ -70,8 +73,10 @@ class PollPace:
             limit_ms = self._limits_ms[name]
             if limit_ms is not None and pause_s * 1000 > limit_ms:
                 self._reported_s = pause_s
+                named = self._setting_names.get
+                many = _MANY_RECORDS % named("max_poll_records", "max_poll_records")
                 return (
-                    f"{pause_s:.1f} s passed between two polls, above {name}={limit_ms}: {effect};"
-                    f" {_ONE_RECORD if records == 1 else _MANY_RECORDS}"
+                    f"{pause_s:.1f} s passed between two polls, above {named(name, name)}="
+                    f"{limit_ms}: {effect}; {_ONE_RECORD if records == 1 else many}"
                 )
         return ""

@@ -1,6 +1,7 @@
 """What an error means for a loop of `run_tasks`: retried, or raised to its caller."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 from kafka.errors import KafkaConnectionError, TopicAuthorizationFailedError
@@ -8,6 +9,9 @@ from kafka.errors import KafkaConnectionError, TopicAuthorizationFailedError
 from assignor.adapters.processing import BlockingLoop
 from assignor.embedding import ClusterUnavailable, MemberStopped
 from assignor.embedding.loops import PollLoop
+from encoding import TaskId
+
+RECORD = SimpleNamespace(topic="in", partition=0, offset=9)
 
 
 class Stores:
@@ -22,7 +26,7 @@ class Stores:
         if self.errors:
             raise self.errors.pop(0)
         for record in batch.get("p", ()):
-            handle(record, None)
+            handle(record, SimpleNamespace(task=TaskId(0, 3)))
         return {p: len(records) for p, records in batch.items()}
 
     def unread(self):
@@ -100,7 +104,7 @@ def raising(error):
     "error", [KafkaConnectionError("its own"), TopicAuthorizationFailedError(), ValueError("bug")]
 )
 def test_an_error_of_the_function_that_processes_records_is_raised_and_nothing_committed(error):
-    client = Client({"p": ["a"]})
+    client = Client({"p": [RECORD]})
     with pytest.raises(type(error)) as raised:
         run(client, raising(error))
     assert raised.value is error
@@ -108,25 +112,45 @@ def test_an_error_of_the_function_that_processes_records_is_raised_and_nothing_c
     assert not client.has_left
 
 
+def test_an_error_of_the_function_says_for_which_record_it_was_raised(caplog):
+    record = SimpleNamespace(topic="orders", partition=3, offset=114)
+    message = SimpleNamespace(topic=lambda: "orders", partition=lambda: 3, offset=lambda: 115)
+    for each, offset in ((record, 114), (message, 115)):
+        error = ValueError("Expecting value")
+        with pytest.raises(ValueError, match="Expecting") as raised:
+            run(Client({"p": [each]}), raising(error))
+        place = f"orders [3], offset {offset}, task 0_3"
+        assert raised.value.__notes__ == [place]
+        [line] = [line for line in caplog.records if line.levelname == "ERROR"]
+        assert line.getMessage() == (
+            f"{place}: the function that processes records has raised ValueError: Expecting value"
+        )
+        caplog.clear()
+    unavailable = ClusterUnavailable("output unavailable")
+    run(Client({"p": [record]}), raising(unavailable))
+    assert not hasattr(unavailable, "__notes__")
+    assert not [line for line in caplog.records if line.levelname == "ERROR"]
+
+
 def test_an_unreachable_cluster_is_retried_wherever_it_shows(caplog):
     gone, unavailable = KafkaConnectionError("gone"), ClusterUnavailable("output unavailable")
-    run(Client({"p": ["a"]}, commits=[gone]))
-    run(Client({"p": ["a"]}), stores=Stores(gone))
-    run(Client({"p": ["a"]}), raising(unavailable))  # as `state.send` raises
+    run(Client({"p": [RECORD]}, commits=[gone]))
+    run(Client({"p": [RECORD]}), stores=Stores(gone))
+    run(Client({"p": [RECORD]}), raising(unavailable))  # as `state.send` raises
     assert len([line for line in caplog.messages if "records are kept, and proc" in line]) == 3
 
 
 def test_a_fatal_error_of_an_output_ends_the_member():
     refused = ClusterUnavailable("output cannot be written")
     refused.__cause__ = TopicAuthorizationFailedError()
-    client = Client({"p": ["a"]})
+    client = Client({"p": [RECORD]})
     with pytest.raises(MemberStopped, match="grant READ on it"):
         run(client, raising(refused))
     assert client.has_left
 
 
 def test_offsets_that_came_late_are_committed_again_with_the_next_ones():
-    client = Client({"p": ["a"]}, {}, {}, commits=[False, False])
+    client = Client({"p": [RECORD]}, {}, {}, commits=[False, False])
     run(client)
     assert client.committed == [{"p": 1}] * 3
 

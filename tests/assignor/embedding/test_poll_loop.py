@@ -214,16 +214,65 @@ def test_a_single_record_that_takes_too_long_is_named_with_what_to_do(loop, virt
     assert line.endswith("a single record took so long, so raise the limit")
 
 
-def test_a_call_of_the_handler_that_takes_too_long_names_its_record(loop, virtual, caplog):
-    record = SimpleNamespace(topic="in", partition=3, offset=9)
+def handled(loop, virtual, record, took_s):
+    begin_s, virtual.now_s = virtual.now_s, virtual.now_s + took_s
+    loop.handled(record, begin_s)
+
+
+def record(partition=3, offset=9):
+    return SimpleNamespace(topic="in", partition=partition, offset=offset)
+
+
+def test_each_call_of_the_handler_that_takes_too_long_names_its_record(loop, virtual, caplog):
     message = SimpleNamespace(topic=lambda: "in", partition=lambda: 3, offset=lambda: 10)
-    for each, took_s in ((record, 4.0), (record, 5.0), (message, 9.0), (message, 10.0)):
-        begin_s, virtual.now_s = virtual.now_s, virtual.now_s + took_s
-        loop.handled(each, begin_s)
-    first, second = caplog.messages
+    for each, took_s in ((record(), 4.0), (record(), 5.0), (record(4, 7), 4.5), (message, 60.0)):
+        handled(loop, virtual, each, took_s)
+    first, other, later = caplog.messages
     assert first.startswith("in [3]: the function that processes records took 5.0 s for the record")
     assert "at offset 9, above max_poll_interval_ms=4000" in first
-    assert "took 10.0 s for the record at offset 10," in second
+    assert "in [4]: " in other
+    assert "took 60.0 s for the record at offset 10," in later
+
+
+def test_a_slow_record_of_the_same_partition_is_named_once_a_minute(loop, virtual, caplog):
+    for offset in range(30):
+        handled(loop, virtual, record(offset=offset), 5.0)
+    named = [line.split("at offset ")[1].split(",")[0] for line in caplog.messages]
+    assert named == ["0", "12", "24"]
+
+
+def test_the_pause_of_a_record_that_was_named_is_not_reported_too(loop, virtual, caplog):
+    loop.delivered()
+    handled(loop, virtual, record(), 5.0)
+    assert loop.polls(is_ended=False, is_shutdown=False)
+    [line] = caplog.messages
+    assert line.endswith("raise the limit")
+    assert "max_poll_records" not in line
+
+
+def test_a_record_above_the_session_alone_is_no_reason_for_smaller_batches(virtual, caplog):
+    loop = made(virtual, session_timeout_ms=3000)
+    loop.delivered()
+    for each in (0.1, 3.5):
+        handled(loop, virtual, record(), each)
+    assert loop.polls(is_ended=False, is_shutdown=False)
+    [line] = caplog.messages
+    assert "above session_timeout_ms=3000" in line
+    assert line.endswith("a single record took so long, so raise the limit")
+
+
+def test_settings_have_the_names_of_their_client(virtual, caplog):
+    loop = made(
+        virtual,
+        setting_names={"max_poll_interval_ms": "max.poll.interval.ms", "max_poll_records": "size"},
+    )
+    poll(loop, virtual, 2, 5.0)
+    loop.delivered()
+    handled(loop, virtual, record(), 5.0)
+    pause, slow = caplog.messages
+    assert "above max.poll.interval.ms=4000: " in pause
+    assert pause.endswith("; lower size, or raise the limit")
+    assert "above max.poll.interval.ms=4000: " in slow
 
 
 @pytest.mark.parametrize(("session_ms", "slice_s"), [(None, 2.0), (3000, 1.5), (45_000, 2.0)])

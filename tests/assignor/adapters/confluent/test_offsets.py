@@ -185,6 +185,7 @@ def test_errors_of_brokers_keep_their_codes(broker, consumer):
     with pytest.raises(KafkaException, match="Commit failed") as raised:
         member.commit(offsets=[TopicPartition("words", 0, 5)], asynchronous=False)
     assert raised.value.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    assert raised.value.args[0].str().count("Commit failed") == 1
     member.commit(offsets=[TopicPartition("words", 0, 5)])
     poll_until(lambda: ends, member)
     assert ends[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
