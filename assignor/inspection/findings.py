@@ -64,6 +64,21 @@ def _not_owned(look: GroupInspection) -> Iterator[str]:
         )
 
 
+def _no_task(look: GroupInspection) -> Iterator[str]:
+    if look.is_streams and look.described.state == "Stable" and not look.tasks:
+        yield "no task runs"
+
+
+def _source_topics(look: GroupInspection) -> Iterator[str]:
+    subscribed = {topic for member in look.members for topic in member.topics}
+    missing = sorted(subscribed - look.facts.topics.keys())
+    if look.facts.has_topics and missing:
+        yield (
+            f"subscribed topic {few(missing)} does not exist, or you may not describe it: tasks"
+            " that read it do not run; create it, or grant DESCRIBE on it"
+        )
+
+
 def _beside_its_active(look: GroupInspection) -> Iterator[str]:
     found = [str(entry.task) for entry in look.tasks if set(entry.owners) & set(entry.standbys)]
     if found:
@@ -275,6 +290,8 @@ RULES: Final[tuple[tuple[str, Rule], ...]] = (
     ("shutdown", _shutdown),
     ("owned-twice", _owned_twice),
     ("not-owned", _not_owned),
+    ("no-task", _no_task),
+    ("source-topic", _source_topics),
     ("holds-version", _pins),
     ("before-probing", _before_probing),
     ("record-size", _record_size),

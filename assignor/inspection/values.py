@@ -67,6 +67,7 @@ class ClusterFacts:
 
     Attributes:
         topics: by name, without topics that do not exist or are not authorized.
+        has_topics: whether the cluster was asked for them, and told.
         committed: committed offsets of the group.
         end_offsets: of the requested partitions.
         record_limit: the broker's limit for the group's record in bytes; None: unknown.
@@ -74,6 +75,7 @@ class ClusterFacts:
     """
 
     topics: Mapping[str, TopicFacts] = field(default_factory=dict)
+    has_topics: bool = False
     committed: Mapping[TopicPartition, int] = field(default_factory=dict)
     end_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     record_limit: int | None = None

@@ -36,7 +36,7 @@ CLIENTS_SHOWN = 100
 _BAD = frozenset(
     {
         *("unreadable", "error", "shutdown", "owned-twice", "not-owned", "record-size"),
-        *("topology-waits", "not-ready", "impossible"),
+        *("topology-waits", "not-ready", "impossible", "no-task", "source-topic"),
     }
 )
 

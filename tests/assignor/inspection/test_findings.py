@@ -36,6 +36,11 @@ EXAMPLES = {
         "task 0_0 runs on more than one process",
     ),
     "not-owned": (group_of(member("a", active=[T00])), "task 0_1 runs nowhere"),
+    "no-task": (group_of(member("a")), "no task runs"),
+    "source-topic": (
+        group_of(member("a", active=[T00, T01], topics=("in", "gone"))),
+        "subscribed topic gone does not exist, or you may not describe it: tasks that read it",
+    ),
     "holds-version": (
         group_of(member("a", used=4, supported=4, consumer=0, active=[T00, T01]), member("b")),
         "a limits the group to version 4",
@@ -127,7 +132,7 @@ def test_every_rule_has_an_example():
 @pytest.mark.parametrize("kind", [kind for kind, (group, _) in EXAMPLES.items() if group])
 def test_every_finding_has_a_sentence(kind):
     group, expected = EXAMPLES[kind]
-    facts = FACTS
+    facts = replace(FACTS, has_topics=True)
     if kind == "uncommitted":
         third = TopicPartition("in", 2)
         facts = replace(FACTS, end_offsets={**FACTS.end_offsets, third: 3})
@@ -139,6 +144,20 @@ def test_every_finding_has_a_sentence(kind):
         )
     look = inspect_group(group, facts)
     assert expected in sentence(look, kind)
+
+
+def test_a_topic_is_missing_only_if_the_cluster_was_asked_and_told():
+    group = group_of(member("a", active=[T00, T01], topics=("in", "gone")))
+    assert inspect_group(group, FACTS).findings == ()
+    told = inspect_group(group_of(member("a", active=[T00, T01])), replace(FACTS, has_topics=True))
+    assert told.findings == ()
+
+
+def test_a_group_without_its_only_topic_says_so_and_that_no_task_runs():
+    look = inspect_group(group_of(member("a")), ClusterFacts(has_topics=True))
+    assert [finding.kind for finding in look.findings] == ["no-task", "source-topic"]
+    rebalances = group_of(member("a"), state="CompletingRebalance")
+    assert sentence(inspect_group(rebalances, ClusterFacts()), "no-task") == ""
 
 
 def test_what_may_not_be_asked_is_reported():
