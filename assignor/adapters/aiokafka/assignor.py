@@ -107,6 +107,8 @@ class StreamsAssignor(EmbeddedMember):
             LeaderRefused: the emulated release ends with the versions in the group.
             TaskAssignmentError: the topology does not fit the topics; the message says how.
         """
+        if self._port is not None:
+            self._membership.reporter.guarded(self._port.ask_for_topics)
         group = [
             GroupMember(
                 member_id=member_id,

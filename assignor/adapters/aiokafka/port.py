@@ -37,6 +37,8 @@ _log = line_logger(__name__)
 
 # aiokafka's generation of a member that has not joined yet, or that the group removed.
 _NO_GENERATION = -1
+# Between two requests for the metadata of topics that do not exist.
+_ASK_AGAIN_S = 5.0
 _NO_ANSWER: bytes = ConsumerProtocolMemberAssignment(0, [], b"").encode()
 # Generation and member id with which the commit of this task was sent; None: it is no commit.
 _COMMITTED_AS: ContextVar[tuple[int, str] | None] = ContextVar("committed_as", default=None)
@@ -53,6 +55,7 @@ class AiokafkaPort:
         # Weak: the consumer's tasks have this port, and would keep it when it is dropped.
         self._consumer = weakref.ref(consumer)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._asks_again: Cancellable | None = None
 
     @property
     def coordinator(self) -> Any:
@@ -98,6 +101,23 @@ class AiokafkaPort:
         """The consumer's `group_instance_id`."""
         instance_id: str | None = getattr(self._consumer(), "_group_instance_id", None)
         return instance_id
+
+    def ask_for_topics(self) -> None:
+        """Have the client of a leader ask for metadata until it knows all topics that it reads.
+
+        aiokafka asks after `metadata_max_age_ms`, 5 minutes, and then joins again as they changed.
+        Called on the consumer's event loop.
+        """
+        if self._asks_again is not None:
+            self._asks_again.cancel()
+            self._asks_again = None
+        consumer = self._consumer()
+        client = getattr(consumer, "_client", None)
+        if client is None or getattr(consumer, "_closed", False):
+            return
+        if not all(map(client.cluster.partitions_for_topic, sorted(client._topics))):  # noqa: SLF001 no hook for it
+            client.force_metadata_update()
+            self._asks_again = self.start_timer(_ASK_AGAIN_S, self.ask_for_topics)
 
     def start_timer(self, delay_s: float, call: Callable[[], None]) -> Cancellable:
         """Have `call` called on the consumer's event loop; callable on any thread."""
