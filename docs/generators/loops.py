@@ -37,6 +37,9 @@ def run(bootstrap_servers, process, report, stop):
                 consumer.seek(partition, error.offset + 1)
 ```
 
+With a `StreamsApplication`, `except UnreadableRecord` is around `app.run()`, and the consumer is
+`app.consumer`: seek, and call `run` again.
+
 `python -m docs.generate` writes this page from `LOOP_RULES` in `assignor/embedding/loops/rules.py`
 and `INPUT_RULES` in `assignor/embedding/input_rules.py`. In every table the first row that applies
 decides."""

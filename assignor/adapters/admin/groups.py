@@ -140,8 +140,8 @@ def cluster_facts(
         BrokerError: the cluster does not answer.
     """
     unknown: list[str] = []
-    told = if_authorized(unknown, None, lambda: topic_facts(admin, topics_of))
-    topics = told or {}
+    described = if_authorized(unknown, None, lambda: topic_facts(admin, topics_of))
+    topics = described or {}
     committed = if_authorized(unknown, {}, lambda: committed_offsets(admin, group_id))
     partitions = {
         TopicPartition(topic, number)
@@ -152,7 +152,7 @@ def cluster_facts(
     limit = if_authorized(unknown, None, lambda: _record_limit(admin))
     return ClusterFacts(
         topics=topics,
-        has_topics=told is not None,
+        has_topics=described is not None,
         committed=committed,
         end_offsets=ends,
         record_limit=limit,

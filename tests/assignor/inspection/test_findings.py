@@ -149,8 +149,8 @@ def test_every_finding_has_a_sentence(kind):
 def test_a_topic_is_missing_only_if_the_cluster_was_asked_and_told():
     group = group_of(member("a", active=[T00, T01], topics=("in", "gone")))
     assert inspect_group(group, FACTS).findings == ()
-    told = inspect_group(group_of(member("a", active=[T00, T01])), replace(FACTS, has_topics=True))
-    assert told.findings == ()
+    look = inspect_group(group_of(member("a", active=[T00, T01])), replace(FACTS, has_topics=True))
+    assert look.findings == ()
 
 
 def test_a_group_without_its_only_topic_says_so_and_that_no_task_runs():
