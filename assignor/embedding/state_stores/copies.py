@@ -63,6 +63,8 @@ class TaskCopy:
         """Begin to take the task over, unless that has begun."""
         if self.phase is Phase.FOLLOWING:
             self.phase = Phase.BEHIND if self.replicas else Phase.RUNNING
+            for replica in self.replicas.values():
+                replica.restored = 0
 
     def give_up(self) -> None:
         """Be a standby, until the task is taken over again."""

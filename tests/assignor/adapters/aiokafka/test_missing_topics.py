@@ -4,9 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.port import AiokafkaPort
-from tests.assignor.adapters.aiokafka.test_assignor import joined, made
 from tests.assignor.adapters.members import AnyConsumer, cluster
+from tests.assignor.rebalance.groups import TOPOLOGY
 
 
 class Client:
@@ -87,7 +88,14 @@ def test_a_consumer_that_is_closed_or_dropped_asks_no_more(timers):
 
 
 def test_the_leader_asks_when_it_assigns():
-    leader, coordinator, _ = made()
-    coordinator.consumer._client = Client()
-    leader.assign(cluster(lines=2), {"m": joined(leader)})
-    assert coordinator.consumer._client.asked == 1
+    leader = StreamsAssignor(TOPOLOGY, application_id="app")
+    consumer = AnyConsumer(
+        _client=Client(),
+        _coordinator=None,
+        _group_id="app",
+        _group_instance_id=None,
+        _partition_assignment_strategy=[leader],
+    )
+    leader.attach(consumer)
+    leader.assign(cluster(lines=2), {})
+    assert consumer._client.asked == 1
