@@ -41,8 +41,9 @@ PATCHES_BY_SERIES: Final[dict[str, str]] = {
     "3.9": "0 1 2",
     "4.0": "0 1 2",
     "4.1": "0 1 2",
-    "4.2": "0 1",
+    "4.2": "0 1 2",
     "4.3": "0 1",
+    "4.4": "0",
 }
 
 # First release that writes each version, and what the version brought.
@@ -137,6 +138,7 @@ UPGRADE_FROM_SINCE: Final[tuple[tuple[str, str | None, tuple[str, str] | None], 
     ("4.1.0", None, ("0.10.0", "4.0")),
     ("4.2.0", None, ("2.4", "4.1")),
     ("4.3.0", None, ("2.4", "4.2")),
+    ("4.4.0", None, ("2.4", "4.3")),
 )
 
 PIN_BY_LAST_SERIES: Final = (("0.10.0", 1), ("1.1", 2))
