@@ -1,6 +1,6 @@
 """Kafka's features and their levels as released, one row per level.
 
-Numbers, names and ``compatible_back`` come from the released classes (3.9.2 and 4.0.1 to 4.3.1);
+Numbers, names and ``compatible_back`` come from the released classes (3.9.2, 4.0.2, 4.1.2, 4.2.2, 4.3.1, 4.4.0);
 supported ranges also from the tags of 3.3 to 3.8. ``compatible_back`` of metadata.version is
 Kafka's "metadata did not change". Unreleased levels that 3.9 and earlier knew are left out.
 """
@@ -49,6 +49,9 @@ _METADATA_ROWS: Final = (
     (28, "4.2-IV0", True, "new clusters have share.version 1 (KIP-932)"),
     (29, "4.2-IV1", True, "new clusters have streams.version 1 (KIP-1071)"),
     (30, "4.3-IV0", False, "log directories that take no new partition (KIP-1066)"),
+    (31, "4.4-IV0", True, "new clusters have share.version 2 (KIP-1191)"),
+    (32, "4.4-IV1", False, "hosts of ACLs may be networks in CIDR notation"),
+    (33, "4.4-IV2", False, "controllers may be unregistered"),
 )
 
 
@@ -82,6 +85,8 @@ _FOUR_0: Final = (
     ("transaction.version", 2),
 )
 _FOUR_1: Final = (*_FOUR_0, ("share.version", 1))
+_FOUR_2: Final = (*_FOUR_1, ("streams.version", 1))
+_FOUR_4: Final = (*_FOUR_0, ("share.version", 2), ("streams.version", 1))
 
 KAFKA_RELEASES: Final = (
     KafkaRelease(series="3.0", metadata=(1, 1)),
@@ -96,8 +101,9 @@ KAFKA_RELEASES: Final = (
     KafkaRelease(series="3.9", metadata=(1, 21), others=(("kraft.version", 1),)),
     KafkaRelease(series="4.0", metadata=(7, 25), others=_FOUR_0),
     KafkaRelease(series="4.1", metadata=(7, 27), others=_FOUR_1),
-    KafkaRelease(series="4.2", metadata=(7, 29), others=(*_FOUR_1, ("streams.version", 1))),
-    KafkaRelease(series="4.3", metadata=(7, 30), others=(*_FOUR_1, ("streams.version", 1))),
+    KafkaRelease(series="4.2", metadata=(7, 29), others=_FOUR_2),
+    KafkaRelease(series="4.3", metadata=(7, 30), others=_FOUR_2),
+    KafkaRelease(series="4.4", metadata=(7, 33), others=_FOUR_4),
 )
 """Every series with KRaft, oldest first."""
 
@@ -181,6 +187,7 @@ KAFKA_FEATURES: Final = FeatureTable(
             "share.version",
             "share groups",
             ("4.1", "queues by share groups (KIP-932)"),
+            ("4.4", "dead-letter queues of share groups (KIP-1191)"),
         ),
         _plain(
             "streams.version",
@@ -206,6 +213,7 @@ _BOOTSTRAP_ROWS: Final = (
     ("eligible.leader.replicas.version", 1, 26),
     ("share.version", 1, 28),
     ("streams.version", 1, 29),
+    ("share.version", 2, 31),
 )
 
 

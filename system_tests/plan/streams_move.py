@@ -39,14 +39,17 @@ class BrokerRow:
     Attributes:
         since: the first release; the row holds until the next one.
         refused: why a group cannot move there; empty if it can.
-        assignor: the broker's assignor; 4.4 changes it.
+        assignor: the broker's assignor.
         streams_version: level of the feature `streams.version` in a new cluster.
+        uses_offsets: version 1 of the protocol's messages: members of the release and later ones
+            report the offsets of their state, and may be static (KAFKA-20719, KIP-1071).
     """
 
     since: tuple[int, ...]
     refused: str
     assignor: str = ""
     streams_version: int = 0
+    uses_offsets: bool = False
 
 
 BROKERS: Final = (
@@ -65,6 +68,9 @@ BROKERS: Final = (
     ),
     BrokerRow(since=(4, 2, 1), refused="", assignor="sticky", streams_version=1),
     BrokerRow(since=(4, 3, 0), refused="", assignor="sticky", streams_version=1),
+    BrokerRow(
+        since=(4, 4, 0), refused="", assignor="sticky", streams_version=1, uses_offsets=True
+    ),
 )
 
 _NATIVE: Final = "members of this project do not speak the streams protocol; it is for JVM members"

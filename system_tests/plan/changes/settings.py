@@ -245,6 +245,26 @@ BEHAVIOUR: Final = (
         source="KIP-444, Streams guide 2.4.0",
     ),
     ReleaseChange(
+        since="4.4.0",
+        subject=Subject.BEHAVIOUR,
+        what="application.server must be empty, HOST:PORT or PROTOCOL://HOST:PORT; a member with"
+        " another value does not start",
+        action="correct it before",
+        source="KIP-1245, StreamsConfig of 4.3.1 and 4.4.0",
+        uses=(Use.IQ,),
+    ),
+    ReleaseChange(
+        since="4.4.0",
+        subject=Subject.BEHAVIOUR,
+        when=When.AFTER,
+        what="with metadata.recovery.strategy=rebootstrap, the default, members tell brokers of 4.4"
+        " and later which cluster and node they mean to reach, and misrouted connections are"
+        " refused",
+        action="set metadata.cluster.check.enable=false if a proxy between members and brokers"
+        " changes these ids on purpose",
+        source="KIP-1242, ConfigDef of kafka-clients 4.3.1 and 4.4.0",
+    ),
+    ReleaseChange(
         since="4.3.0",
         subject=Subject.BEHAVIOUR,
         when=When.AFTER,

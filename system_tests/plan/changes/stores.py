@@ -53,6 +53,29 @@ STORES: Final = (
         " ProcessorStateManager and RocksDBStore of 4.3.1",
     ),
     ReleaseChange(
+        since="4.4.0",
+        subject=Subject.STORES,
+        when=When.AFTER,
+        what="stores can be transactional: enable.transactional.statestores, off by default;"
+        " under exactly-once such a store is not deleted after an error, and up to"
+        " statestore.uncommitted.max.bytes = 64 MB per member are kept in memory until a commit",
+        action="leave it off until no member has to go back below 4.4",
+        source="KIP-892, KAFKA-20489, StreamsConfig of 4.4.0",
+        back="enable.transactional.statestores does not exist: members ignore it",
+        back_action="set it to false in a rolling bounce before; the way back with it was not"
+        " tried",
+        back_when=When.BEFORE,
+    ),
+    ReleaseChange(
+        since="4.4.0",
+        subject=Subject.STORES,
+        when=When.AFTER,
+        what="with dsl.store.format=HEADERS, which exists since 4.3, buffers of suppress() hold"
+        " record headers as well; the default format is as before",
+        action="leave dsl.store.format at DEFAULT until no member has to go back below 4.4",
+        source="KIP-1285, StreamsConfig of 4.4.0",
+    ),
+    ReleaseChange(
         since="3.3.0",
         subject=Subject.STORES,
         when=When.STEP,
@@ -133,6 +156,18 @@ DEFECTS: Final = (
         " foreign-key joins",
         action="take 4.1.1 or later",
         source="KAFKA-19748, Streams guide 4.1.0",
+    ),
+    ReleaseChange(
+        since="3.8.0",
+        until="4.2.2",
+        subject=Subject.DEFECT,
+        what="state may be silently wrong after a crash: the state updater, which 3.8 enables,"
+        " writes a checkpoint at the end of a restore and leaves it behind, so a member that is"
+        " killed keeps writes of transactions that were aborted",
+        action="take 4.2.2 or later; in older releases delete the state directory of a member that"
+        " was killed before you start it",
+        source="KAFKA-20685, StreamTask and DefaultStateUpdater of 3.9.2, 4.0.2, 4.1.2 and 4.2.2",
+        uses=(Use.EOS,),
     ),
     ReleaseChange(
         since="4.3.0",

@@ -72,7 +72,8 @@ def test_without_a_value_a_member_writes_the_latest_version():
         ("4.1.2", "2.4", "4.0"),
         ("4.2.0", "2.4", "4.1"),
         ("4.3.1", "2.4", "4.2"),
-        ("native", "0.10.0", "4.3"),
+        ("4.4.0", "2.4", "4.3"),
+        ("native", "0.10.0", "4.4"),
     ],
 )
 def test_the_accepted_values_run_from_one_series_to_another(name, first, last):
@@ -125,6 +126,8 @@ def test_formats_are_kept_old_up_to_the_series_that_changed_them():
         ("0.10.2", "0.10.2.2"),
         ("0.10.2.1", "0.10.2.1"),
         ("4.3", "4.3.1"),
+        ("4.2", "4.2.2"),
+        ("4.4", "4.4.0"),
         ("native", "native"),
         ("next", "next"),
         ("incompatible", "incompatible"),
@@ -141,12 +144,12 @@ def test_a_series_stands_for_its_newest_patch(text, name):
         ("0.10", "0.10.0, 0.10.1, 0.10.2"),
         ("4", "4.0, 4.1, 4.2, 4.3"),
         ("3.10", "3.9.2, 4.0.0"),
-        ("5.0", "4.3.1, native"),
+        ("5.0", "4.4.0, native"),
         ("0.9", "0.10.0.0"),
         ("nativ", "native"),
         ("native2", "releases are native."),  # and no release for tests
         ("incompatibel", "incompatible"),
-        ("banana", "0.10.0.0, 4.3.1, native"),
+        ("banana", "0.10.0.0, 4.4.0, native"),
         ("2.3.x", "2.3"),
         ("v3.9", "known releases are 3.9, 3.9.2, 3.9.1."),
         ("", "0.10.0.0"),
@@ -269,7 +272,7 @@ def test_only_ascii_numbers_are_an_order():
 
 
 @pytest.mark.parametrize(
-    ("text", "near"), [("3.10", "3.9.2, 4.0.0"), ("5.0", "4.3.1, native"), ("0.9", "0.10.0.0")]
+    ("text", "near"), [("3.10", "3.9.2, 4.0.0"), ("5.0", "4.4.0, native"), ("0.9", "0.10.0.0")]
 )
 def test_between_two_releases_only_these_are_near(text, near):
     with pytest.raises(ReleaseError) as error:

@@ -63,7 +63,7 @@ def test_one_bounce_without_any_setting(old, new, reason):
     assert upgrade_from_value(find_release(old), find_release(new)) is None
 
 
-@pytest.mark.parametrize("new", ["4.0.0", "4.1.2", "4.2.1", "4.3.1"])
+@pytest.mark.parametrize("new", ["4.0.0", "4.1.2", "4.2.2", "4.3.1", "4.4.0"])
 @pytest.mark.parametrize("old", ["0.10.0.0", "1.1.1", "2.0.0", "2.3.1"])
 def test_up_to_2_3_there_is_no_way_to_4_0_but_by_a_bridge(old, new):
     closed = path(old, new)
