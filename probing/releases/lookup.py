@@ -4,7 +4,7 @@ There are three native releases: ``native`` is this program; ``next`` and ``inco
 later releases, so that tests can upgrade to them.
 
 The table is keyed by patch, because a metadata version can change in a patch (2.6.0 writes 7, 2.6.1
-writes 8), and a fix can be missing on a later branch. ``rows.py`` holds the data.
+writes 8), and a fix can be missing on a later branch. ``releases.toml`` holds the data.
 """
 
 import difflib
@@ -298,13 +298,14 @@ RELEASES: Final[tuple[Release, ...]] = (
     *(
         _kafka_release(f"{series}.{patch}", series)
         for series, patches in data.PATCHES_BY_SERIES.items()
-        for patch in patches.split()
+        for patch in patches
     ),
     *(_native_release(number, row) for number, row in enumerate(data.NATIVE_RELEASES)),
 )
 """Every release, oldest first, native releases last."""
 
-_NEWEST_OF_KAFKA: Final = [release.name for release in RELEASES if not release.is_native][-1]
+NEWEST_KAFKA: Final = [release.name for release in RELEASES if not release.is_native][-1]
+"""Name of Kafka's newest release in the table."""
 
 # Releases for tests, which a message names only for a typing error in their own names.
 _EMULATED: Final = [release.name for release in RELEASES if release.is_native][1:]
@@ -323,7 +324,7 @@ def _nearest_names(text: str) -> list[str]:
         names = [name for name in (*_RELEASE_BY_NAME, *_SERIES) if name not in _EMULATED]
         near = difflib.get_close_matches(text, _EMULATED, n=1, cutoff=0.8)
         near = near or difflib.get_close_matches(text, names, n=3, cutoff=0.5)
-        return near or [RELEASES[0].name, _NEWEST_OF_KAFKA, NATIVE]
+        return near or [RELEASES[0].name, NEWEST_KAFKA, NATIVE]
     series = [name for name in _SERIES if order[: len(_order(name))] == _order(name)]
     if series:
         return [release.name for release in RELEASES if release.series == series[0]][-4:]

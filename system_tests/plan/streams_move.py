@@ -10,6 +10,7 @@ from typing import Final
 
 from probing import Release, ReleaseError, find_release
 from system_tests.plan.changes import (
+    STREAMS_BROKERS,
     STREAMS_CHANGES,
     STREAMS_NOT_CHECKED,
     PathChange,
@@ -45,33 +46,14 @@ class BrokerRow:
             report the offsets of their state, and may be static (KAFKA-20719, KIP-1071).
     """
 
-    since: tuple[int, ...]
-    refused: str
+    since: str
+    refused: str = ""
     assignor: str = ""
     streams_version: int = 0
     uses_offsets: bool = False
 
 
-BROKERS: Final = (
-    BrokerRow(since=(0,), refused="do not know the streams protocol; upgrade them to 4.2.1"),
-    BrokerRow(
-        since=(4, 1, 0),
-        refused="have the streams protocol as early access only (KIP-1071); upgrade them to 4.2.1",
-    ),
-    BrokerRow(
-        since=(4, 2, 0),
-        refused=(
-            "have KAFKA-20254: after its log is compacted, a group that was moved cannot be loaded;"
-            " upgrade them to 4.2.1"
-        ),
-        streams_version=1,
-    ),
-    BrokerRow(since=(4, 2, 1), refused="", assignor="sticky", streams_version=1),
-    BrokerRow(since=(4, 3, 0), refused="", assignor="sticky", streams_version=1),
-    BrokerRow(
-        since=(4, 4, 0), refused="", assignor="sticky", streams_version=1, uses_offsets=True
-    ),
-)
+BROKERS: Final = tuple(BrokerRow(**row) for row in STREAMS_BROKERS)
 
 _NATIVE: Final = "members of this project do not speak the streams protocol; it is for JVM members"
 _NO_FEATURE: Final = (
@@ -156,7 +138,7 @@ def broker_row(release: Release) -> BrokerRow:
     """
     if release.is_native:
         raise ReleaseError(f"{release.name} is not a release of brokers; give one, as 4.3")
-    return next(row for row in reversed(BROKERS) if row.since <= release.order)
+    return next(row for row in reversed(BROKERS) if find_release(row.since).order <= release.order)
 
 
 def plan_streams_move(

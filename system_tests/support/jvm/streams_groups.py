@@ -1,10 +1,10 @@
 """The assignor of streams groups of a real broker.
 
 `python -m system_tests.support.jvm.streams_groups RELEASE` reads lines `{"members": [{"member":
-ID, "process": ID, "active": [TASK], "standby": [TASK], "offsets": {TASK: SUM}}], "subtopologies": {ID: [TASKS, STATEFUL]},
-"standbys": COUNT}` and answers each with `{"members": {ID: {"active": [TASK], "standby":
-[TASK]}}}`, tasks sorted as text, or with `{"error": ...}`. Classes before 4.4 are not told
-offsets.
+ID, "process": ID, "active": [TASK], "standby": [TASK], "offsets": {TASK: SUM}}], "subtopologies":
+{ID: [TASKS, STATEFUL]}, "standbys": COUNT}` and answers each with `{"members": {ID: {"active":
+[TASK], "standby": [TASK]}}}`, tasks sorted as text, or with `{"error": ...}`. Classes before 4.4
+are not told offsets.
 """
 
 import json

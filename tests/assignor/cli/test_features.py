@@ -56,7 +56,9 @@ def finalized(broker):
 def test_describe_shows_ranges_levels_and_epoch_as_text_and_json(features):
     status, out, _ = features("describe")
     assert status == 0
-    assert f"metadata.version                  7 (3.3-IV3) to {NEWEST} ({NAME})  22 (4.0-IV0)" in out
+    assert (
+        f"metadata.version                  7 (3.3-IV3) to {NEWEST} ({NAME})  22 (4.0-IV0)" in out
+    )
     assert "epoch 0, according to broker" in out
     status, out, _ = features("describe", "--format", "json", "--from-controller")
     body = json.loads(out)

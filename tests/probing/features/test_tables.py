@@ -24,7 +24,9 @@ TABLES = [KAFKA_FEATURES, NATIVE_FEATURES]
 @pytest.mark.kip("778-1", "core")
 def test_metadata_version_has_every_released_level_and_whether_it_can_be_lowered():
     feature = KAFKA_FEATURES.named(METADATA_VERSION)
-    assert [level.number for level in feature.levels] == list(range(1, KAFKA_RELEASES[-1].metadata[1] + 1))
+    assert [level.number for level in feature.levels] == list(
+        range(1, KAFKA_RELEASES[-1].metadata[1] + 1)
+    )
     assert {level.number for level in feature.levels if level.compatible_back} == COMPATIBLE_BACK
     assert [feature.find(n).name for n in (1, 7, 19, 21, 25, 30, 33)] == [
         "3.0-IV1",
@@ -100,7 +102,9 @@ def test_a_name_that_is_no_level_is_answered_with_those_that_are():
         KAFKA_FEATURES.named(METADATA_VERSION).parse_level("9.9")
     with pytest.raises(FeatureError, match="no feature 'metadata'; choose from elig"):
         KAFKA_FEATURES.named("metadata")
-    with pytest.raises(FeatureError, match=rf"'2\.8'.*choose from 3\.0 to {KAFKA_RELEASES[-1].series}"):
+    with pytest.raises(
+        FeatureError, match=rf"'2\.8'.*choose from 3\.0 to {KAFKA_RELEASES[-1].series}"
+    ):
         find_kafka_release("2.8")
 
 

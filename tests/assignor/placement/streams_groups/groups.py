@@ -133,7 +133,7 @@ def model_answer(question, release):
 
 def with_offsets(question, seed):
     """The question of members that report state on disk: of own tasks, and of others."""
-    rng = random.Random(f"offsets-{seed}")
+    rng = random.Random(f"offsets-{seed}")  # noqa: S311 a test, no secret
     arguments = question.arguments()
     tasks = [*arguments["stateful"], *arguments["stateless"], TaskId(99, 0)]
     members = [

@@ -36,7 +36,9 @@ def main():
         write(ANSWERS, rows)
         questions = [added_thread(), *map(random_question, range(RANDOM_GROUPS))]
         questions += [with_offsets(random_question(seed), seed) for seed in range(OFFSET_GROUPS)]
-        rows = [{**question.to_json(), "answers": answers(brokers, question)} for question in questions]
+        rows = [
+            {**question.to_json(), "answers": answers(brokers, question)} for question in questions
+        ]
         write(RANDOM, rows)
 
 
