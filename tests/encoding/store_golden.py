@@ -73,6 +73,19 @@ def _edge(codec, line, release):
     found = _outcome(codec, line)
     last = next((row for row in results if before in row["releases"]), None)
     if last is None or found is None:
+        return {**line, "results": results}
+    if all(last.get(key) == found.get(key) for key in ("error", "fields", "prefix_lengths")):
+        last["releases"].append(release)
+    else:
+        results.append({"releases": [release], **found})
+    return {**line, "results": results}
+
+
+def _outcome(codec, line):
+    """The class's outcome for one line; None where the line has no input that can be asked."""
+    kind = line["kind"]
+    if line["op"] in ("decode", "probing_response"):
+        found = _tried(lambda: {"fields": codec.read(kind, bytes.fromhex(line["hex"]))})
         return {"error": found["error"].partition(" <- ")[0]} if "error" in found else found
     if line["op"] == "truncate":
         return {"prefix_lengths": _prefixes(codec, kind, bytes.fromhex(line["hex"]))}
