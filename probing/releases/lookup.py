@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 from probing.releases import rows as data
 from probing.releases.behaviour import LeaderModel, MemberModel
-from probing.versions import EARLIEST_NATIVE_VERSION
+from probing.versions import EARLIEST_NATIVE_VERSION, START_VERSION
 
 _Value = TypeVar("_Value")
 
@@ -50,7 +50,7 @@ class UpgradeFrom:
     Attributes:
         value: as written in the configuration.
         standing: accepted, accepted but fatal (3.5.0 and "3.4"), or refused at start (4.0, 4.1).
-        pinned_version: the version that the member writes; None means its latest.
+        pinned_version: the version that the member writes; None means `Release.start_version`.
         rebalance_protocol: the protocol that the member offers; for native members, the most that
             it may offer.
         formats: other formats that the value keeps at their old layout.
@@ -74,7 +74,8 @@ class Release:
         series: "2.3", "0.10.2", or the name of a native release.
         order: sort key; native releases sort last.
         known_versions: Kafka versions that it reads and writes, ascending; may have holes.
-        latest_version: the greatest of them, written at start unless a setting pins another.
+        latest_version: the greatest of them; Kafka's members write it at start unless a setting
+            pins another. See `start_version`.
         leader_model, member_model: how it behaves in a group.
         rebalance_protocol: what it offers without ``upgrade.from``; native releases offer what is
             configured.
@@ -99,6 +100,11 @@ class Release:
     def is_native(self) -> bool:
         """Tell whether this is a native release and not one of Kafka's."""
         return bool(self.native_versions)
+
+    @property
+    def start_version(self) -> int:
+        """Return the version that a member writes at start without a pin."""
+        return START_VERSION if self.is_native else self.latest_version
 
     @property
     def readable_versions(self) -> tuple[int, ...]:
@@ -162,7 +168,7 @@ class Release:
         """
         row = self.started_with(upgrade_from)
         if row is None or row.pinned_version is None:
-            return self.latest_version
+            return self.start_version
         return row.pinned_version
 
 
