@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from encoding.kafka.schema import SUBSCRIPTION
+from encoding.kafka.subscription import AS_READ
 from encoding.kafka.values import Assignment, FutureSubscription, Subscription
 from encoding.native import native_from_fields, native_to_fields
 from encoding.primitives import (
@@ -41,6 +42,8 @@ __all__ = [
 
 # The first version that carries offset sums; lower versions carry two task lists.
 _FIRST_WITH_SUMS = min(row.since for row in SUBSCRIPTION if row.name == "task_offset_sums")
+# The golden vectors show every field up to version 11; later ones where the version carries them.
+_LATER_ROWS = tuple(row for row in SUBSCRIPTION if row.name in AS_READ and row.since > 11)  # noqa: PLR2004
 
 
 def subscription_to_fields(value: Subscription | FutureSubscription) -> dict[str, Any]:
@@ -57,6 +60,9 @@ def subscription_to_fields(value: Subscription | FutureSubscription) -> dict[str
         "unique_field": value.unique_field,
         "error_code": value.error_code,
         "client_tags": dict(value.client_tags),
+    }
+    fields |= {
+        row.name: getattr(value, row.name) for row in _LATER_ROWS if row.is_in(value.version)
     }
     return fields if value.native is None else fields | {"native": native_to_fields(value.native)}
 
@@ -86,10 +92,10 @@ def subscription_from_fields(fields: Mapping[str, Any]) -> Subscription:
         process_id=_uuid(fields.get("process_id", "00000000-0000-0000-0000-000000000000")),
         user_endpoint=_text_or_null(fields, "user_endpoint"),
         task_offset_sums=TaskOffsetSums.from_mapping(sums),
-        unique_field=_integer(fields, "unique_field", 0),
         error_code=_integer(fields, "error_code", 0),
         client_tags=_tags(fields.get("client_tags", {})),
         native=native_from_fields("subscription", fields.get("native")),
+        **{name: _integer(fields, name, 0) for name in AS_READ},
     )
 
 
