@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from probing.versions import HELD_BACK_VERSION
 from tests.probing.groups.native_group import StateSpace, is_native, jvm, native_member
 from tests.versions import LATER, NEWEST
 
@@ -187,10 +188,12 @@ def test_both_windows_and_kafkas_own_are_real():
 
 
 def test_natives_held_back_to_11_survive_a_pinned_jvm_of_the_newest_version_at_once():
-    space = StateSpace((*NATIVES, *free(11, LATER), *pinned(11, LATER)), level=11)
+    space = StateSpace((*NATIVES, *free(11, LATER), *pinned(11, LATER)), level=HELD_BACK_VERSION)
+    # A native member that has not adopted the level yet follows a JVM leader above it.
+    allowed = {"Kafka"} if NEWEST == HELD_BACK_VERSION else {"Kafka", "a"}
     for group, leader in space.deaths:
         members = space.members(group)
-        assert why_dead(members, members[leader]) == "Kafka", space.labels(group)
+        assert why_dead(members, members[leader]) in allowed, space.labels(group)
     released = StateSpace(space.kinds)
     assert any(
         why_dead(released.members(group), released.members(group)[leader]) == "b"
