@@ -1,7 +1,7 @@
 """Store what the classes of a new release write and read: `python -m tests.encoding.store_golden
 RELEASE`.
 
-The contents are those of the vectors of 3.9.1, 20 of 40 for each version, drawn by the release's
+The newest version is the constant of its class. The contents are those of the vectors of 3.9.1, 20 of 40 for each version, drawn by the release's
 name: its constructors build them and its getters read the bytes back. Then the release is added to
 the outcomes of `edge.jsonl.gz`; where it differs from the release stored last, it gets its own row.
 """
@@ -20,18 +20,19 @@ _SECOND = {"subscription": "latest_supported", "assignment": "commonly_supported
 
 
 def main(release):
-    if release not in LATEST:
-        return f"add {release} with its newest version to LATEST in tests/encoding/golden_files.py"
     with RealCodec(release) as codec:
+        LATEST[release] = codec.latest_version()
+        text = json.dumps(LATEST, indent=1) + "\n"
+        (golden_files.FOLDER / "releases.json").write_text(text, encoding="ascii")
         for kind in _SECOND:
             kept = [line for line in lines(kind) if line["release"] != release]
             _write(kind, [*kept, *_vectors(codec, kind, release)])
         _write("edge", [_edge(codec, line, release) for line in lines("edge")])
-    return None
 
 
 def _vectors(codec, kind, release):
-    for version in range(1, LATEST[release] + 1):
+    # A version that 3.9.1 does not know has no contents yet: docs/extending.md says what to do.
+    for version in range(1, min(LATEST[release], LATEST[REFERENCE]) + 1):
         count = expected_count(kind, release, version)
         rows = [row for row in vectors(kind)[REFERENCE, version] if _is_plain(row)]
         rng = random.Random(f"{release} {kind} {version}")  # noqa: S311 a choice, no secret
@@ -118,4 +119,4 @@ def _write(name, rows):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    main(sys.argv[1])

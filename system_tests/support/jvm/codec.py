@@ -1,6 +1,6 @@
 """The codecs of a real release: decodes bytes, builds values, and encodes both.
 
-`python -m system_tests.support.jvm.codec RELEASE` reads lines of three kinds and answers each with
+`python -m system_tests.support.jvm.codec RELEASE` reads lines of four kinds and answers each with
 one line, or with `{"error": "CLASS: MESSAGE <- CAUSE"}`:
 
 - `{"kind": "subscription" | "assignment", "hex": ...}`: the release's class decodes the bytes and
@@ -8,6 +8,7 @@ one line, or with `{"error": "CLASS: MESSAGE <- CAUSE"}`:
 - the same with `"read": true`: `{"fields": ...}`, what its getters return, as in the golden files.
 - `{"kind": ..., "version": ..., "latest_supported": ..., "fields": ...}`: its constructor builds
   the value, and it is encoded; `{"hex": ...}`. Releases from 3.5 on have these constructors.
+- `{"constant": true}`: `{"version": ...}`, the newest version that the release writes.
 """
 
 import json
@@ -51,6 +52,9 @@ class _Codec:
 
     def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer to one line; raises what the classes raise."""
+        if "constant" in asked:
+            constants = self._class(f"{_PACKAGE}.StreamsAssignmentProtocolVersions")
+            return {"version": int(constants.LATEST_SUPPORTED_VERSION)}
         if "fields" in asked:
             return {"hex": _hex(self._built(asked).encode())}
         data = self._class("java.nio.ByteBuffer").wrap(java_bytes(bytes.fromhex(asked["hex"])))

@@ -25,6 +25,10 @@ class RealCodec(JvmChild):
         """
         return bytes.fromhex(self._answer(kind=kind, hex=data.hex())["hex"])
 
+    def latest_version(self) -> int:
+        """Return the newest version, a constant of the release's classes."""
+        return int(self._answer(constant=True)["version"])
+
     def read(self, kind: str, data: bytes) -> dict[str, Any]:
         """Decode with the real class; return what its getters say, as in the golden files.
 
