@@ -28,7 +28,7 @@ class MemberSpec:
         member_id: member id; a member draws it at each start.
         process_id: of its process, the same for all members of the process.
         active, standby: its tasks in the target assignment before.
-        offsets: changelog offsets of tasks whose state it has, summed over their changelogs; brokers
+        offsets: changelog offsets of tasks whose state it has, summed over changelogs; brokers
             before 4.4.0 know none.
     """
 
