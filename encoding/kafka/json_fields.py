@@ -42,8 +42,9 @@ __all__ = [
 
 # The first version that carries offset sums; lower versions carry two task lists.
 _FIRST_WITH_SUMS = min(row.since for row in SUBSCRIPTION if row.name == "task_offset_sums")
-# The golden vectors show every field up to version 11; later ones where the version carries them.
-_LATER_ROWS = tuple(row for row in SUBSCRIPTION if row.name in AS_READ and row.since > 11)  # noqa: PLR2004
+_ALL_SHOWN = 11
+"""The golden vectors show every field of versions up to this one, with its default where absent."""
+_LATER_ROWS = tuple(row for row in SUBSCRIPTION if row.name in AS_READ and row.since > _ALL_SHOWN)
 
 
 def subscription_to_fields(value: Subscription | FutureSubscription) -> dict[str, Any]:

@@ -74,14 +74,11 @@ class Release:
         series: "2.3", "0.10.2", or the name of a native release.
         order: sort key; native releases sort last.
         known_versions: Kafka versions that it reads and writes, ascending; may have holes.
-        latest_version: the greatest of them; Kafka's members write it at start unless a setting
-            pins another. See `start_version`.
+        latest_version: the greatest of them.
         leader_model, member_model: how it behaves in a group.
-        rebalance_protocol: what it offers without ``upgrade.from``; native releases offer what is
-            configured.
-        upgrade_from_rows: every value that it knows, in order of release.
-        open_issues: ids of the known issues that are open in it.
-        native_versions: native versions that it writes, ascending; Kafka's releases have none.
+        rebalance_protocol: what it offers without ``upgrade.from``; native: what is configured.
+        upgrade_from_rows: every value that it knows, oldest first; open_issues: ids of known issues.
+        upgrade_from_rows: every value that it knows, oldest first; open_issues: ids of issues.
     """
 
     name: str
@@ -167,9 +164,7 @@ class Release:
             ReleaseError: see ``started_with``.
         """
         row = self.started_with(upgrade_from)
-        if row is None or row.pinned_version is None:
-            return self.start_version
-        return row.pinned_version
+        return (row and row.pinned_version) or self.start_version
 
 
 def parse_order(text: str) -> tuple[int, ...] | None:
@@ -313,7 +308,7 @@ RELEASES: Final[tuple[Release, ...]] = (
 NEWEST_KAFKA: Final = [release.name for release in RELEASES if not release.is_native][-1]
 """Name of Kafka's newest release in the table."""
 
-# Releases for tests, which a message names only for a typing error in their own names.
+# For tests: a message names them only for a typing error in their own names.
 _EMULATED: Final = [release.name for release in RELEASES if release.is_native][1:]
 _RELEASE_BY_NAME: Final = {release.name: release for release in RELEASES}
 # Later patches overwrite earlier ones: a series stands for its newest patch.
@@ -349,9 +344,7 @@ def find_release(text: str) -> Release:
         ReleaseError: no such release; the message names the nearest known ones.
     """
     release = _RELEASE_BY_NAME.get(text) or _RELEASE_BY_SERIES.get(text)
-    if release is None:
-        raise ReleaseError(
-            f"release {text[:40]!r} is unknown; the nearest known releases are"
-            f" {', '.join(_nearest_names(text))}"
-        )
-    return release
+    if release is not None:
+        return release
+    near = ", ".join(_nearest_names(text))
+    raise ReleaseError(f"release {text[:40]!r} is unknown; the nearest known releases are {near}")

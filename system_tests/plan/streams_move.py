@@ -227,7 +227,7 @@ def _obstacles(
         (Use.REGEX in uses, _REGEX.format(release=members.name)),
         (
             Use.STATIC in uses and not reports_offsets(members, brokers),
-            _STATIC.format(release=min(members, brokers, key=lambda one: one.order).name),
+            _STATIC.format(release=min(members, brokers, key=lambda release: release.order).name),
         ),
     )
     return [sentence for is_obstacle, sentence in rows if is_obstacle]

@@ -1,7 +1,7 @@
 """Store what the classes of a release write: `python -m tests.encoding.store_golden RELEASE`.
 
 The newest version is the constant of its class. The contents are those of the vectors of 3.9.1, 20
-of 40 for each version, drawn by the release's name: its constructors build them and its getters read
+of 40 for each version, drawn by the release's name: its constructors build them, its getters read
 the bytes back. Then the release is added to the outcomes of `edge.jsonl.gz`; where it differs from
 the release stored last, it gets its own row.
 """

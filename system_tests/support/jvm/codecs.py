@@ -50,7 +50,7 @@ class RealCodec(JvmChild):
         return bytes.fromhex(self._answer(kind=kind, **asked)["hex"])
 
     def _answer(self, **asked: Any) -> dict[str, Any]:
-        found: dict[str, Any] = self.ask(asked)
+        found = dict(self.ask(asked))
         if "error" in found:
             raise ValueError(found["error"])
         return found
