@@ -77,8 +77,8 @@ class Release:
         latest_version: the greatest of them.
         leader_model, member_model: how it behaves in a group.
         rebalance_protocol: what it offers without ``upgrade.from``; native: what is configured.
-        upgrade_from_rows: every value that it knows, oldest first; open_issues: ids of known issues.
         upgrade_from_rows: every value that it knows, oldest first; open_issues: ids of issues.
+        native_versions: native versions that it writes, ascending; Kafka's releases have none.
     """
 
     name: str
