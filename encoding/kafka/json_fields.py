@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from encoding.kafka.schema import SUBSCRIPTION
+from encoding.kafka.schema import KAFKA_VERSIONS, SUBSCRIPTION
 from encoding.kafka.subscription import AS_READ
 from encoding.kafka.values import Assignment, FutureSubscription, Subscription
 from encoding.native import native_from_fields, native_to_fields
@@ -62,9 +62,9 @@ def subscription_to_fields(value: Subscription | FutureSubscription) -> dict[str
         "error_code": value.error_code,
         "client_tags": dict(value.client_tags),
     }
-    fields |= {
-        row.name: getattr(value, row.name) for row in _LATER_ROWS if row.is_in(value.version)
-    }
+    if value.version in KAFKA_VERSIONS:  # native bodies have keys of their own
+        later = (row.name for row in _LATER_ROWS if row.is_in(value.version))
+        fields |= {name: getattr(value, name) for name in later}
     return fields if value.native is None else fields | {"native": native_to_fields(value.native)}
 
 
