@@ -219,7 +219,9 @@ def test_levels_are_raised_with_a_minority_offline_and_not_without_a_majority():
 @pytest.mark.kip("778-10", "sim")
 def test_each_role_leaves_in_its_way_when_it_reads_a_level_that_it_lacks():
     left = {}
-    for outcome in (*experiments("minority"), *experiments("upgrade")):
+    # Of one pair of releases: a seed without one draws another pair when a release is added.
+    upgrades = [experiment("upgrade", seed, old="3.9", new="4.3") for seed in (3, 10, 11)]
+    for outcome in (*experiments("minority"), *experiments("upgrade"), *upgrades):
         for event in found(outcome, Left):
             at = outcome.trace.index(event)
             left.setdefault((event.node[0], event.reaction), []).append(outcome.trace[at + 1])
