@@ -22,6 +22,7 @@ from system_tests.plan.changes import STREAMS_BROKERS
 from system_tests.real import PINS
 from tests.encoding.golden_files import LATEST
 from tests.encoding.kafka.lock_layouts import locked
+from tests.system_tests.explore.table import STORED, all_ways
 
 ROOT = Path(__file__).resolve().parents[3]
 VERDICTS = ROOT / "tests/system_tests/matrix/upgrades.json"
@@ -116,6 +117,14 @@ def verdicts():
     return ""
 
 
+def findings():
+    stored = json.loads(STORED.read_text(encoding="utf-8"))["same"][False]
+    ways = {tuple(way.split(" -> ")) for same in stored for way in same}
+    if ways != set(all_ways()):
+        return f"{STORED.relative_to(ROOT)}: python -m tests.system_tests.explore.table"
+    return ""
+
+
 def changelog():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     wire = "".join(re.findall(r"^### Wire\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL))
@@ -137,6 +146,7 @@ STEPS = (
     golden_vectors,
     checksums,
     verdicts,
+    findings,
     changelog,
 )
 """In the order of the page; each returns what is to do, or "" if it is done."""

@@ -12,7 +12,7 @@ import pytest
 
 from probing.versions import HELD_BACK_VERSION, START_VERSION
 from tests.planted.runs import Copy
-from tests.probing.releases.guide import NEWEST, PINS, ROOT, STEPS, VERDICTS
+from tests.probing.releases.guide import NEWEST, PINS, ROOT, STEPS, STORED, VERDICTS
 from tests.versions import LATER
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("clock")]
@@ -29,6 +29,14 @@ from tests.probing.releases.guide import VERDICTS, all_pairs, kip268_pairs
 from system_tests.matrix import Verdict, to_text
 pairs = {*all_pairs(), *kip268_pairs()}
 VERDICTS.write_text(to_text(Verdict(old, new, True, "") for old, new in pairs))
+"""
+_STUB_FINDINGS = """
+import json
+from tests.system_tests.explore.table import STORED, same_ways
+stored = json.loads(STORED.read_text())
+stored["same"] = [[[" -> ".join(way) for way in same] for same in same_ways(static=static)]
+                  for static in (False, True)]
+STORED.write_text(json.dumps(stored))
 """
 _STARTS = """
 from probing import HELD_BACK, find_release
@@ -82,8 +90,8 @@ class Walk:
         path = self.folder / name
         if step == "layouts":
             assert not self.run("-m", "tests.encoding.kafka.lock_layouts").returncode
-        elif step == "verdicts":
-            done = self.run("-c", _STUB_VERDICTS)
+        elif step in ("verdicts", "findings"):
+            done = self.run("-c", _STUB_VERDICTS if step == "verdicts" else _STUB_FINDINGS)
             assert not done.returncode, done.stderr
         elif step == "golden_vectors":
             path.write_text(json.dumps(json.loads(path.read_text()) | {self.release: LATER}))
@@ -126,6 +134,7 @@ GENERATED = {
     "golden_vectors": "tests/encoding/golden/releases.json",
     "checksums": str(PINS.relative_to(ROOT)),
     "verdicts": str(VERDICTS.relative_to(ROOT)),
+    "findings": str(STORED.relative_to(ROOT)),
 }
 
 
@@ -159,8 +168,8 @@ def test_a_release_with_a_new_version_is_added_by_steps_that_fail_until_they_are
     assert starts == [str(START_VERSION), str(LATER), str(HELD_BACK_VERSION)]
 
 
-def test_a_patch_release_needs_its_number_and_three_steps(walk):
+def test_a_patch_release_needs_its_number_and_four_steps(walk):
     patches = f'"{NEWEST.series}" = [{", ".join(map(str, range(NEWEST.order[-1] + 1)))}'
     walk.edit(RELEASES, "]\n\n# The first release", f", {NEWEST.order[-1] + 1}")
     assert patches in (walk.folder / RELEASES).read_text(encoding="utf-8")
-    assert walk.failing() == {"checksums", "verdicts", "changelog"}
+    assert walk.failing() == {"checksums", "verdicts", "findings", "changelog"}
