@@ -250,7 +250,7 @@ class TaskStores(RunningTasks):
             partition: of the key; `hosts_for_key` has it.
 
         Raises:
-            StoreNotHeld: the task is neither active nor standby here.
+            StoreNotHeld: the task is neither active, standby nor suspended here.
             TopologyError: the store was not given.
         """
         return self[self._layout.task_of_store(store, partition)]

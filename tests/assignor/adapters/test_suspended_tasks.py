@@ -115,7 +115,7 @@ def member_of(run, broker, handle, protocol):
     def go():
         try:
             run(broker, stores, handle, stop, protocol)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 the test raises it
             errors.append(error)
 
     with CountedStores(broker) as stores:
@@ -166,7 +166,7 @@ def test_tasks_that_stay_are_not_restored_when_a_rebalance_waits_for_a_slow_memb
             assert is_slow.wait(LIMIT_S)
             kept = first.active
             until(lambda: all(entries(first, task) == RECORDS + 1 for task in kept))
-            opened, told = list(first.opened), len(first.sentences)
+            opened, sentences_before = list(first.opened), len(first.sentences)
             with member_of(run, broker, count, protocol) as third:
                 if protocol == "eager":
                     until(lambda: first.suspended_polls > 1)
@@ -178,6 +178,8 @@ def test_tasks_that_stay_are_not_restored_when_a_rebalance_waits_for_a_slow_memb
                 until(lambda: first.active and not (first.suspended or first.waiting))
                 assert first.active <= kept
                 assert first.opened == opened
-                restored = [s for s in first.sentences[told:] if s.startswith("restored")]
+                restored = [
+                    s for s in first.sentences[sentences_before:] if s.startswith("restored")
+                ]
                 assert all(sentence.endswith("; 0 changes read") for sentence in restored)
                 assert bool(restored) is (protocol == "eager")
