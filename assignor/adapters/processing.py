@@ -4,13 +4,24 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+from uuid import UUID
 
 from assignor.embedding import ClusterUnavailable, Handler, TaskState, TaskStores
-from assignor.embedding.loops import PollLoop, Step, passed_over
+from assignor.embedding.loops import (
+    InputWatch,
+    PolledBatch,
+    PollLoop,
+    Step,
+    first_offsets,
+    lost_positions,
+    passed_over,
+)
 from encoding import TopicPartition
 
 Batch = Mapping[Any, Sequence[Any]]
+_NOTHING: Final[Mapping[Any, int]] = MappingProxyType({})
 
 
 class LoopClient(Protocol):
@@ -40,7 +51,20 @@ class LoopClient(Protocol):
         """Return the partitions that are assigned."""
 
     def positions(self) -> Mapping[Any, int]:
-        """Return partition -> offset of the record that the next poll returns, where known."""
+        """Return partition -> offset of the record that the next poll returns, where known.
+
+        It is behind the control records of transactions that polls have passed.
+        """
+
+    def ranges(self, partitions: Collection[Any]) -> Mapping[Any, tuple[int, int]]:
+        """Return partition -> its first offset, and the one behind its last; asks the cluster."""
+
+    def topic_ids(self, *, asks: bool) -> Mapping[str, UUID | None]:
+        """Return topic -> id of the assigned topics, as far as the client knows them.
+
+        Args:
+            asks: the cluster, if the client can; else the ids that it had last.
+        """
 
     def seek(self, offsets: Mapping[Any, int]) -> None:
         """Read these partitions from other offsets, those that are still assigned."""
@@ -68,9 +92,13 @@ class BlockingLoop:
         client: the consumer.
         loop: of this consumer alone.
         ended: ends the loop, and each of its pauses, when set.
+        reset: `auto_offset_reset` of the consumer, as far as the loop has to do it.
     """
 
-    def __init__(self, client: LoopClient, loop: PollLoop, ended: threading.Event) -> None:
+    def __init__(
+        self, client: LoopClient, loop: PollLoop, ended: threading.Event, reset: str = "none"
+    ) -> None:
+        self._input = InputWatch(reset)
         self._client = client
         self._loop = loop
         self._ended = ended
@@ -104,7 +132,15 @@ class BlockingLoop:
                     return
                 continue
             loop.delivered(sum(map(len, batch.values())) if is_measured else 0)
-            yield batch
+            anew = self._input.made_anew(client.topic_ids(asks=False), client.assigned())
+            if anew:
+                # Of the former topic, or read again.
+                dropped = first_offsets({p: found for p, found in batch.items() if p in anew})
+                client.seek(dropped)
+                if self._ends(partial(self._settle, {}, dropped=dropped), Step.POLL):
+                    return
+                batch = {each: found for each, found in batch.items() if each not in anew}
+            yield PolledBatch(batch, client.positions())
 
     def run(self, stores: TaskStores, handle: Handler) -> None:
         """Process and commit batches, in slices: the rest of a batch waits for the next poll.
@@ -165,12 +201,40 @@ class BlockingLoop:
     def _is_over(self) -> bool:
         return self._ended.is_set() or self._loop.is_slice_over()
 
-    def _ends(self, work: Callable[[], object]) -> bool:
-        """Do a part of the processing; return whether the loop ends, as after `_ends_after`."""
+    def _settle(
+        self,
+        lost: Mapping[Any, int | None],
+        error: BaseException | None = None,
+        dropped: Mapping[Any, int] = _NOTHING,
+    ) -> None:
+        """Go on where the input is: with lost positions, and in topics that were made anew.
+
+        Args:
+            lost: partition -> offset that the error names.
+            error: of the client.
+            dropped: partition -> position before records that were polled and are not delivered.
+        """
+        client = self._client
+        ids = client.topic_ids(asks=True)
+        positions = {**client.positions(), **dropped}
+        own = {each: each for each in client.assigned()}
+        lost = {own[each]: at for each, at in lost.items() if each in own}
+        truncated = lost if hasattr(error, "divergent_offsets") else {}
+        # Where no position is known yet, that of the group comes.
+        anew = self._input.made_anew(ids, own)
+        wanted: dict[Any, int | None] = {
+            each: positions[each] for each in anew if each in positions
+        }
+        wanted |= {each: positions.get(each, at) for each, at in lost.items()}
+        if wanted:
+            client.seek(self._input.settle(wanted, client.ranges(wanted), ids, truncated))
+
+    def _ends(self, work: Callable[[], object], step: Step = Step.PROCESS) -> bool:
+        """Do a part of the work; return whether the loop ends, as after `_ends_after`."""
         try:
             work()
         except Exception as error:  # noqa: BLE001 raised again, unless it may pass
-            return self._ends_after(error, Step.PROCESS)
+            return self._ends_after(error, step)
         return False
 
     def _ends_after(self, error: BaseException, step: Step) -> bool:
@@ -181,7 +245,10 @@ class BlockingLoop:
             is_ended=self._ended.is_set(),
             is_closed=self._client.is_closed,
             is_handlers=error is self._handler_error,
+            resets=self._input.resets,
         )
+        if reaction.settles:
+            return self._ends(partial(self._settle, lost_positions(error), error), step)
         if reaction.leaves:
             self._client.leave()
         if reaction.raised is error:

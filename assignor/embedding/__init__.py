@@ -21,6 +21,7 @@ from assignor.embedding.errors import (
     error_text,
     fatal_reason,
 )
+from assignor.embedding.input_rules import COMMIT_METADATA, LogRange, is_members_commit
 from assignor.embedding.internal_topic_manager import InternalTopicManager
 from assignor.embedding.internal_topics import (
     CHECKED_SETTINGS,
@@ -49,6 +50,7 @@ from assignor.embedding.state_stores import (
     DictStore,
     FollowedStore,
     Handler,
+    InputState,
     NewRecord,
     Serde,
     SqliteStore,
@@ -62,6 +64,7 @@ from assignor.embedding.state_stores import (
 __all__ = [
     "BYTES",
     "CHECKED_SETTINGS",
+    "COMMIT_METADATA",
     "JSON",
     "LEFT_GROUP",
     "TEXT",
@@ -76,6 +79,7 @@ __all__ = [
     "ExistingTopic",
     "FollowedStore",
     "Handler",
+    "InputState",
     "InternalTopic",
     "InternalTopicManager",
     "InternalTopicSettings",
@@ -83,6 +87,7 @@ __all__ = [
     "KeyHosts",
     "LeaderFacts",
     "ListenerFailed",
+    "LogRange",
     "LostPosition",
     "MemberStopped",
     "NewRecord",
@@ -104,6 +109,7 @@ __all__ = [
     "error_text",
     "fatal_reason",
     "internal_topics",
+    "is_members_commit",
     "is_state_directory",
     "key_hosts",
     "knowledge_of",

@@ -1,8 +1,12 @@
 """docs/loops.md: what poll loops do after each event, from the table of their engine."""
 
+import logging
+
+from assignor.embedding.input_rules import INPUT_RULES, Held
 from assignor.embedding.loops import LOOP_RULES, Step
 from docs.generators.negotiation import table
 
+_LEVELS = {logging.WARNING: "WARNING", logging.INFO: "INFO"}
 _TOP = """# What a poll loop does after each event
 
 Use this page if you write your own loop, or want to know what the loops of this project do when
@@ -33,8 +37,29 @@ def run(bootstrap_servers, process, report, stop):
                 consumer.seek(partition, error.offset + 1)
 ```
 
-`python -m docs.generate` writes this page from `LOOP_RULES` in `assignor/embedding/loops/rules.py`.
-In every table the first row that applies decides."""
+`python -m docs.generate` writes this page from `LOOP_RULES` in `assignor/embedding/loops/rules.py`
+and `INPUT_RULES` in `assignor/embedding/input_rules.py`. In every table the first row that applies
+decides."""
+
+_INPUT = """## How far the input is
+
+Three things have an offset: a consumer its position, the state of a task its input, and the local
+copy of a store its changelog. Topics can be made anew, lose or delete records, and operators set
+offsets of groups. So each offset is compared with the log as it is: a position when the client
+has lost it (the loops set `auto_offset_reset` of the client to none while they run, and do what it
+said) and when the id of its topic changes; the state of a task when the task is taken over, and
+before records are passed over that it seems to have; a copy before its changelog is read. Each
+line of the log has both offsets and what to do: see [messages](operations.md#input).
+
+Topics are compared by their ids. Brokers before 2.8 have none, aiokafka 0.14 asks for none, and
+with confluent-kafka they are those that the member had last. Then a topic that was made anew while
+it is read is found if it ends before the position. The state of a task keeps the ids of its input,
+with all clients, and finds such a topic when the task is taken over.
+
+What is committed is the position of the client, if all records before it are processed, as in
+Kafka Streams since 2.6 (KAFKA-6607). It is behind control records and aborted transactions, so
+that the lag of input from transactional producers becomes 0. Members commit with the metadata that
+Kafka Streams writes for an unknown time; offsets without it were set by an operator."""
 
 # Rows, of cells: the event, what the loops do, what your own loop has to do.
 _MORE = """\
@@ -96,6 +121,14 @@ def render() -> str:
             f"## {step.value[0].upper()}{step.value[1:]}",
             table(("event", "the loop", "effect"), rows),
         ]
+    parts.append(_INPUT)
+    for held in Held:
+        found = [
+            (rule.name, rule.goes.value, _LEVELS[rule.level] if rule.says else "no")
+            for rule in INPUT_RULES
+            if rule.held is held
+        ]
+        parts += [f"### {held.value}", table(("event", "it", "line in the log"), found)]
     parts += [
         "## What the table does not show",
         table(("event", "the loops", "your own loop"), rows_of(_MORE)),

@@ -14,6 +14,7 @@ from kafka.record import MemoryRecords
 from kafka.record.util import calc_crc32c
 
 from system_tests.broker.compression import CorruptError, TooLargeError, uncompressed_size
+from system_tests.broker.transactions import CONTROL, Transactions, attributes_of
 
 # base offset, length, leader epoch, magic, crc, attributes, last offset delta, first and max
 # timestamp, producer id, producer epoch, base sequence, count
@@ -101,6 +102,12 @@ class PartitionLog:
         self._producers: dict[int, _Producer] = {}
         self._epoch_starts: list[tuple[int, int]] = [(0, 0)]
         self.end_offset = 0
+        self.transactions = Transactions()
+
+    @property
+    def stable_end_offset(self) -> int:
+        """The last stable offset: the end for readers of committed transactions."""
+        return self.transactions.stable_end(self.end_offset)
 
     @property
     def leader_epoch(self) -> int:
@@ -129,7 +136,8 @@ class PartitionLog:
         refused = self._refusal(data, length, magic, crc, (count, last_delta))
         if refused is not None:
             return refused
-        if producer_id >= 0:
+        has_sequence = producer_id >= 0 and not attributes_of(data) & CONTROL
+        if has_sequence:
             known = self._check_sequence(producer_id, producer_epoch, first_sequence, count)
             if known is not None:
                 return known
@@ -142,22 +150,31 @@ class PartitionLog:
         self._last_offsets.append(last_offset)
         self.end_offset = last_offset + 1
         self._bytes += len(stored)
+        self.transactions.appended(data, producer_id, base_offset)
         self._clean_up()
-        if producer_id >= 0:
+        if has_sequence:
             last_sequence = (first_sequence + count - 1) % _SEQUENCES
             batches = self._producers[producer_id].batches
             batches.append((first_sequence, last_sequence, base_offset))
         return Appended(NONE, base_offset, start_offset=self.start_offset)
 
-    def read(self, offset: int, max_bytes: int, *, at_least_one: bool) -> bytes:
+    def read(
+        self, offset: int, max_bytes: int, *, at_least_one: bool, end_offset: int | None = None
+    ) -> bytes:
         """Return whole batches from the one that contains `offset` on, up to `max_bytes`.
 
-        With `at_least_one`, the first batch is returned even if it is larger (KIP-74).
+        Args:
+            offset: the first offset that is read.
+            max_bytes: of all batches.
+            at_least_one: return the first batch even if it is larger (KIP-74).
+            end_offset: return batches that begin before this offset; default: all.
         """
         chunks: list[bytes] = []
         size = 0
         for at in range(bisect_left(self._last_offsets, offset), len(self._batches)):
             data = self._batches[at].data
+            if end_offset is not None and self._batches[at].base_offset >= end_offset:
+                break
             if size + len(data) > max_bytes and (chunks or not at_least_one):
                 break
             chunks.append(data)

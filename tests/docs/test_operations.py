@@ -3,6 +3,7 @@
 import ast
 import importlib
 import json
+import logging
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -14,6 +15,7 @@ from assignor import AssignmentConfig
 from assignor.adapters.membership import OPTION_GROUPS
 from assignor.config import dotted
 from assignor.embedding.errors import _FATAL
+from assignor.embedding.input_rules import INPUT_RULES
 from assignor.observe.prometheus import PrometheusHook
 from tests.docs.pages import ROOT
 
@@ -83,15 +85,30 @@ def code_texts():
     return [text for path in paths for text in texts(path)]
 
 
-MESSAGES = [row[0] for row in rows("Native members and leaders")]
+INPUT = [row[0] for row in rows("Input")]
+MESSAGES = [row[0] for row in rows("Native members and leaders")] + INPUT
 
 
 @pytest.mark.parametrize("message", MESSAGES)
 def test_messages_are_in_the_code(code_texts, message):
+    pattern = wanted(message)
+    assert len(pattern.pattern) > 12
+    assert any(pattern.search(text) for text in code_texts)
+
+
+def wanted(message):
     pieces = [piece.strip(" ();:") for piece in message.strip("`").split("...")]
-    wanted = re.compile(".*".join(map(re.escape, pieces)), re.DOTALL)
-    assert len("".join(pieces)) > 8
-    assert any(wanted.search(text) for text in code_texts)
+    return re.compile(".*".join(map(re.escape, pieces)), re.DOTALL)
+
+
+def test_every_line_about_the_input_is_among_the_messages():
+    found = {
+        rule.name: [message for message in INPUT if wanted(message).search(rule.says)]
+        for rule in INPUT_RULES
+        if rule.level == logging.WARNING and rule.says
+    }
+    assert {name: messages for name, messages in found.items() if len(messages) != 1} == {}
+    assert sorted(message for [message] in found.values()) == sorted(INPUT)
 
 
 def test_errors_that_end_a_member_are_among_the_messages():

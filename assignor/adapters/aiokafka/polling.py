@@ -8,10 +8,11 @@ is ended leaves the group: one that no longer polls would delay every rebalance 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
+from aiokafka.consumer.fetcher import OffsetResetStrategy
 from aiokafka.errors import ConsumerStoppedError, KafkaError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
@@ -25,8 +26,17 @@ from assignor.adapters.poll_arguments import (
     first_offsets,
 )
 from assignor.config import refused
-from assignor.embedding import MemberStopped
-from assignor.embedding.loops import CLOSED, PollLoop, Step, log_late_commit, passed_over
+from assignor.embedding import COMMIT_METADATA, MemberStopped
+from assignor.embedding.loops import (
+    CLOSED,
+    InputWatch,
+    PolledBatch,
+    PollLoop,
+    Step,
+    log_late_commit,
+    lost_positions,
+    passed_over,
+)
 from assignor.errors import ConfigError
 
 POLL_MS = 1000
@@ -35,6 +45,8 @@ _LATE_S = 0.5
 _Batch = Mapping[Any, list[Any]]
 _UNKNOWN = "UnknownError"
 _NO_LIMIT_MS = 2**31 - 1
+# Where aiokafka has what to do with a lost position; there is no public way.
+_STRATEGY = "_default_reset_strategy"
 
 
 async def polled(
@@ -75,23 +87,51 @@ async def polled(
         max_poll_records=getattr(consumer, "_max_poll_records", None),
         client_errors=(KafkaError,),
     )
-    while loop.polls(is_ended=ended.is_set(), is_shutdown=assignor.shutdown_requested):
-        before = _positions(consumer)
-        size = {} if loop.max_records is None else {"max_records": loop.max_records}
-        batch: _Batch = {}
-        try:
-            batch = await _within(timeout_ms, consumer.getmany(timeout_ms=timeout_ms, **size))
-            check_member(consumer, assignor)
-        except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
-            passed = passed_over(before, _positions(consumer)) | first_offsets(batch)
-            for partition, at in passed.items():
-                if partition in consumer.assignment():
-                    consumer.seek(partition, at)
-            if await _ends_after(error, consumer, loop, ended):
-                return
-            continue
-        loop.delivered(sum(map(len, batch.values())))
-        yield batch
+    with _own_resets(consumer) as watch:
+        while loop.polls(is_ended=ended.is_set(), is_shutdown=assignor.shutdown_requested):
+            before = _positions(consumer)
+            size = {} if loop.max_records is None else {"max_records": loop.max_records}
+            batch: _Batch = {}
+            try:
+                batch = await _within(timeout_ms, consumer.getmany(timeout_ms=timeout_ms, **size))
+                check_member(consumer, assignor)
+            except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
+                passed = passed_over(before, _positions(consumer)) | first_offsets(batch)
+                for partition, at in passed.items():
+                    if partition in consumer.assignment():
+                        consumer.seek(partition, at)
+                if await _ends_after(error, consumer, loop, ended, watch):
+                    return
+                continue
+            loop.delivered(sum(map(len, batch.values())))
+            yield PolledBatch(batch, _positions(consumer))
+
+
+@contextmanager
+def _own_resets(consumer: Any) -> Iterator[InputWatch]:
+    """Yield where the loop goes on; meanwhile aiokafka raises lost positions, and resets none."""
+    fetcher = getattr(consumer, "_fetcher", None)
+    before = getattr(fetcher, _STRATEGY, OffsetResetStrategy.NONE)
+    if before != OffsetResetStrategy.NONE:
+        setattr(fetcher, _STRATEGY, OffsetResetStrategy.NONE)
+    try:
+        yield InputWatch(OffsetResetStrategy.to_str(before))
+    finally:
+        if before != OffsetResetStrategy.NONE:
+            setattr(fetcher, _STRATEGY, before)
+
+
+async def _settle(consumer: Any, watch: InputWatch, error: BaseException) -> None:
+    """Go on where the input is, with the lost positions of an error."""
+    lost = lost_positions(error)
+    wanted = {each: lost[each] for each in consumer.assignment() if each in lost}
+    starts = await consumer.beginning_offsets([*wanted])
+    ends = await consumer.end_offsets([*wanted])
+    ranges = {each: (starts[each], ends[each]) for each in wanted}
+    # aiokafka 0.14 asks for no ids of topics.
+    for each, at in watch.settle(wanted, ranges, {}).items():
+        if each in consumer.assignment():
+            consumer.seek(each, at)
 
 
 async def _within(timeout_ms: int, records: Awaitable[_Batch]) -> _Batch:
@@ -106,7 +146,7 @@ async def _within(timeout_ms: int, records: Awaitable[_Batch]) -> _Batch:
 
 
 async def _ends_after(
-    error: BaseException, consumer: Any, loop: PollLoop, ended: asyncio.Event
+    error: BaseException, consumer: Any, loop: PollLoop, ended: asyncio.Event, watch: InputWatch
 ) -> bool:
     """Leave, raise or wait, as is decided; return whether the loop ends."""
     reaction = loop.failed(
@@ -114,8 +154,15 @@ async def _ends_after(
         error,
         is_ended=ended.is_set(),
         is_closed=isinstance(error, ConsumerStoppedError),
+        resets=watch.resets,
         fenced_after_s=_patience_s(consumer, error),
     )
+    if reaction.settles:
+        try:
+            await _settle(consumer, watch, error)
+        except KafkaError as failure:
+            return await _ends_after(failure, consumer, loop, ended, watch)
+        return False
     if reaction.leaves:
         consumer.unsubscribe()
     if reaction.raised is error:
@@ -127,7 +174,7 @@ async def _ends_after(
     return reaction.ends
 
 
-async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) -> bool:
+async def commit_next(consumer: Any, next_offsets: Mapping[Any, Any] | None = None) -> bool:
     """Commit what is processed; return False if other members own some of the partitions now.
 
     They process again what was not committed. aiokafka rebalances while the application works, so
@@ -137,8 +184,8 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = No
 
     Args:
         consumer: a started `AIOKafkaConsumer`.
-        next_offsets: partition -> offset of the first record that is not processed; default: all
-            records that polls returned are processed.
+        next_offsets: partition -> offset of the first record that is not processed, or a pair of
+            that and metadata; default: all records that polls returned are processed.
 
     Raises:
         ConfigError: the consumer is not started, or `next_offsets` are no offsets.
@@ -149,10 +196,15 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = No
     if not (consumer.assignment() if next_offsets is None else next_offsets):
         return True
     commit_existing_topics(consumer)
+    # A user's metadata stand.
+    offsets = next_offsets and {
+        where: at if isinstance(at, tuple) else (at, COMMIT_METADATA)
+        for where, at in next_offsets.items()
+    }
     try:
         limit_ms = consumer._client._request_timeout_ms  # noqa: SLF001 no public way
         async with asyncio.timeout(limit_ms / 1000):
-            await consumer.commit(next_offsets)
+            await consumer.commit(offsets)
     except (KafkaError, TimeoutError) as error:
         log_late_commit(error)
         return False

@@ -20,6 +20,7 @@ from kafka.protocol.consumer import OffsetCommitRequest
 
 from assignor.adapters.confluent.errors import kafka_error
 from assignor.adapters.confluent.offsets import NO_EPOCH, partition_of
+from assignor.embedding import COMMIT_METADATA
 from encoding import TopicPartition
 
 _COMMIT_VERSION: Final = 8  # the last with topic names
@@ -277,8 +278,13 @@ def _request(
 
 
 def _metadata(position: Position) -> str:
-    """Return the metadata as confluent-kafka writes it, and needs it to read it: with a zero."""
+    """Return the metadata as confluent-kafka writes it, and needs it to read it: with a zero.
+
+    Those of a member are as the members of Kafka Streams write and read them.
+    """
     metadata: str | None = position.metadata
+    if metadata == COMMIT_METADATA:
+        return metadata
     return "" if metadata is None else f"{metadata}\0"
 
 

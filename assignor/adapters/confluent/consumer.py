@@ -21,6 +21,7 @@ from assignor.adapters.confluent.offsets import (
     checked_offsets,
     offset_after,
     partition_of,
+    read_one,
     refuse_foreign,
 )
 from assignor.adapters.confluent.reader import ReaderWatch, reader_reaches
@@ -37,7 +38,6 @@ from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.topology import Topology
 
-_poll: Final = confluent_kafka.Consumer.poll
 _consume: Final = confluent_kafka.Consumer.consume
 
 
@@ -85,7 +85,7 @@ class Consumer(CheckedReader):
             settings, self._mailbox, self._commits, lambda: self._member.is_lost
         )
         self._turns, self._polling = self._serving.turns, self._serving.polling
-        reader = self._serving.reader_settings(settings.reader)
+        reader = self._mailbox.reader_settings(settings.reader)
         if logger is not None:
             reader["logger"] = logger
         super().__init__(reader)
@@ -170,21 +170,18 @@ class Consumer(CheckedReader):
         mailbox.has_polled = True
         if not (mailbox.events or self._turns.waiting or self._polling.is_busy):
             try:
-                message = _poll(self, 0.0)
+                messages = read_one(self, 0.0)
             except RuntimeError:  # closed
                 raise
             except BaseException as error:
                 self._serving.interrupted(self, error)
                 raise
             if mailbox.closes:
-                self._serving.give_back(self, [] if message is None else [message])
-            if message is not None or timeout == 0:
-                return message
-
-        def read(wait_s: float) -> list[Message]:
-            message = _poll(self, wait_s)
-            return [] if message is None else [message]
-
+                self._serving.give_back(self, messages)
+            taken = self._serving.input.take(self, messages)
+            if taken or timeout == 0:
+                return next(iter(taken), None)
+        read = partial(read_one, self)
         return next(iter(self._serving.read_within(self, timeout, read)), None)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
@@ -231,6 +228,7 @@ class Consumer(CheckedReader):
         Raises:
             KafkaException: the partition is not read.
         """
+        self._serving.input.forget([partition])
         try:
             super().seek(partition)
         except KafkaException as error:

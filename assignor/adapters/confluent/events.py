@@ -6,11 +6,11 @@ The application's thread takes events in `poll`, `consume` and `close`, and call
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as Position
@@ -18,6 +18,7 @@ from confluent_kafka import TopicPartition as Position
 from encoding import TopicPartition
 
 _WITHOUT_RESULT: Final = frozenset({"error_cb", "stats_cb", "throttle_cb"})
+_REFUSALS: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
 
 
 class Change(Enum):
@@ -91,6 +92,7 @@ class Mailbox:
         self.has_polled = True
         self.is_serving = self.closes = self._has_failed = False
         self.serves_on: int | None = None
+        self._refused: set[int] = set()
         self._polled_s = time.monotonic()
         self._posted = threading.Condition()
 
@@ -116,6 +118,23 @@ class Mailbox:
                 self.serves_on = before
 
         return called
+
+    def reader_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return librdkafka's settings with callbacks that may call `close`.
+
+        Without `error_cb`, the first error of each kind that an operator must end, a refused login
+        or certificate, is returned by `poll`: librdkafka would only log it.
+        """
+        wrapped = {
+            name: self.callback(name, value) if callable(value) else value
+            for name, value in settings.items()
+        }
+        return wrapped if wrapped.get("error_cb") else wrapped | {"error_cb": self._first_refusal}
+
+    def _first_refusal(self, error: KafkaError) -> None:
+        if error.code() in _REFUSALS - self._refused:
+            self._refused.add(error.code())
+            self.post(Failed(error=error))
 
     def _fail(self, error: Exception) -> None:
         self._has_failed = False

@@ -22,6 +22,9 @@ class Reader(Protocol):
     def position(self, partitions: list[Position]) -> list[Position]:
         """Return the offset after the last record of each partition."""
 
+    def get_watermark_offsets(self, partition: Position, timeout: float) -> tuple[int, int]:
+        """Return the first offset of a partition and the one after its last record."""
+
     def seek(self, partition: Position) -> None:
         """Go on with this offset."""
 

@@ -4,16 +4,20 @@ import threading
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
+from uuid import UUID
 
 from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.consumer import Consumer
 from assignor.adapters.confluent.handover import DeferredListener
+from assignor.adapters.confluent.offsets import partition_of
+from assignor.adapters.kafka_python import topic_id
 from assignor.adapters.poll_arguments import stop_event
 from assignor.adapters.processing import Batch, BlockingLoop
 from assignor.config import check_handler
 from assignor.embedding import (
+    COMMIT_METADATA,
     LEFT_GROUP,
     Handler,
     LostPosition,
@@ -154,8 +158,25 @@ class ConsumerLoop:
         return self._consumer._serving.read
 
     def positions(self) -> Mapping[Any, int]:
-        """Return nothing: the consumer itself reads again what a call did not return."""
-        return {}
+        """Return partition -> position, of those that have one."""
+        read = [Position(*each) for each in sorted(self._consumer._serving.read)]
+        found = self._consumer.position(read) if read else []
+        return {partition_of(each): each.offset for each in found if each.offset >= 0}
+
+    def ranges(self, partitions: Collection[Any]) -> Mapping[Any, tuple[int, int]]:
+        """Return partition -> its first offset, and the one behind its last.
+
+        Raises:
+            KafkaException: the cluster does not answer.
+        """
+        ask = self._consumer.get_watermark_offsets
+        return {each: ask(Position(*each), self._timeout) for each in partitions}
+
+    def topic_ids(self, *, asks: bool) -> Mapping[str, UUID | None]:  # noqa: ARG002 on a thread
+        """Return topic -> id of the topics that are read, as the member has them."""
+        member = self._consumer._member._consumer
+        topics = sorted({each.topic for each in self._consumer._serving.read})
+        return {topic: member and topic_id(member, topic) for topic in topics}
 
     def seek(self, offsets: Mapping[Any, int]) -> None:
         """Read these partitions from other offsets, those that are still assigned."""
@@ -179,7 +200,10 @@ class ConsumerLoop:
         """Commit offsets; return False if they have to be committed again."""
         if not next_offsets:
             return True
-        offsets = [Position(p.topic, p.partition, at) for p, at in next_offsets.items()]
+        offsets = [
+            Position(p.topic, p.partition, at, metadata=COMMIT_METADATA)
+            for p, at in next_offsets.items()
+        ]
         try:
             done = self._consumer.commit(offsets=offsets, asynchronous=False) or []
             failed = {each.topic: each.error for each in done if each.error is not None}

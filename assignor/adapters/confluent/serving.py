@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.commits import Commits
@@ -22,7 +22,7 @@ from assignor.adapters.confluent.events import (
     Rebalanced,
 )
 from assignor.adapters.confluent.messages import Reader, error_message, first_offsets, read_again
-from assignor.adapters.confluent.offsets import partition_of
+from assignor.adapters.confluent.offsets import ReaderInput, partition_of
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.threads import SECOND_THREAD, OneThread, Turns
 from encoding import TopicPartition
@@ -31,7 +31,6 @@ SLICE_S: Final = 0.1
 """How long librdkafka waits at once; a rebalance waits at most so long, and for one batch."""
 CLOSED: Final = "Consumer closed"
 _REFUSED_CALLS: Final = (KafkaException, OverflowError, RuntimeError, TypeError, ValueError)
-_REFUSALS: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
 _NO_CALLBACKS: Mapping[Change, None] = MappingProxyType({})
 
 
@@ -51,6 +50,7 @@ class Serving:
         callbacks: of the application, by what becomes of partitions.
         read: partitions that librdkafka reads. Its own `assignment` waits for a `poll` of another
             thread.
+        input: lost positions of what is read.
         owned: partitions of the group that the application was given and has not given up.
         assigns: calls of a callback that changed what is read.
         polling: had by the thread that polls or closes.
@@ -68,10 +68,10 @@ class Serving:
         self.polling, self.turns = OneThread(), Turns()
         self._is_taking = threading.Lock()
         self.is_closing = False
-        self._reported: set[int] = set()
         self.callbacks: Mapping[Change, RebalanceCallback | None] = _NO_CALLBACKS
         self.read: frozenset[TopicPartition] = frozenset()
         self.owned: frozenset[TopicPartition] = frozenset()
+        self.input = ReaderInput(settings, commits.stored)
         self.assigns = 0
         # Where partitions begin that the callback being called has not assigned yet.
         self._begins: dict[TopicPartition, Position] = {}
@@ -121,23 +121,6 @@ class Serving:
             return False
         self._mailbox.closes = not self.is_closing
         return True
-
-    def reader_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return librdkafka's settings with callbacks that may call `close`.
-
-        Without `error_cb`, the first error of each kind that an operator must end, a refused login
-        or certificate, is returned by `poll`: librdkafka would only log it.
-        """
-        wrapped = {
-            name: self._mailbox.callback(name, value) if callable(value) else value
-            for name, value in settings.items()
-        }
-        return wrapped if wrapped.get("error_cb") else wrapped | {"error_cb": self._first_refusal}
-
-    def _first_refusal(self, error: KafkaError) -> None:
-        if error.code() in _REFUSALS - self._reported:
-            self._reported.add(error.code())
-            self._mailbox.post(Failed(error=error))
 
     def close_if_asked(self, consumer: Reader) -> bool:
         """Close the consumer if a callback has called `close`; return whether it has."""
@@ -213,6 +196,7 @@ class Serving:
                 raise
             if self._mailbox.closes:
                 self.give_back(consumer, messages)
+            messages = self.input.take(consumer, messages)
             if messages or left_s < SLICE_S:
                 return messages
 
@@ -327,7 +311,8 @@ class Serving:
         If the block raises, they are still read. As in librdkafka nothing is committed here without
         `enable.auto.commit`.
         """
-        given_up = sorted(self.read & frozenset(partitions))
+        gone = frozenset(partitions)
+        given_up = sorted(self.read & gone)
         if self._settings.auto_commit:
             self.store_positions(consumer, given_up)
         yield
@@ -337,6 +322,7 @@ class Serving:
             if newer:
                 self._commits.submit(newer, is_async=True)
         self._commits.stored.forget(given_up)
+        self.input.forget(gone)
         self.read -= frozenset(given_up)
 
     def store_positions(self, consumer: Reader, partitions: Iterable[TopicPartition]) -> None:

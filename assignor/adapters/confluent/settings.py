@@ -147,10 +147,7 @@ def divided(config: Mapping[str, Any]) -> Settings:
         raise refused(KafkaError._INVALID_ARG, "on_commit requires a callable object")
     member = _member_settings(config, str(group_id))
     return Settings(
-        reader={
-            **{name: value for name, value in config.items() if name not in _MEMBER_ONLY},
-            "enable.auto.commit": False,
-        },
+        reader=_reader_settings(config),
         member=member,
         group_id=str(group_id),
         other_assignors=_other_assignors(config),
@@ -163,6 +160,15 @@ def divided(config: Mapping[str, Any]) -> Settings:
         rebootstrap=_rebootstrap(config),
         on_commit=on_commit,
     )
+
+
+def _reader_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return librdkafka's settings: it commits nothing, and reports lost positions."""
+    reader = {name: value for name, value in config.items() if name not in _MEMBER_ONLY}
+    if _reset_offset(config) != OFFSET_INVALID:
+        reader.pop(f"topic.{_RESET}", None)
+        reader[_RESET] = "error"
+    return reader | {"enable.auto.commit": False}
 
 
 def flattened(config: Mapping[Any, Any]) -> dict[str, Any]:

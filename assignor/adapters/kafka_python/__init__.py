@@ -11,6 +11,7 @@ from assignor.adapters.kafka_python.changelogs import ChangelogReader, KafkaChan
 from assignor.adapters.kafka_python.consumer import StreamsConsumer, streams_consumer
 from assignor.adapters.kafka_python.polling import SilenceWatch, commit_next, polled
 from assignor.adapters.kafka_python.processing import run_tasks
+from assignor.adapters.kafka_python.ranges import topic_id
 
 __all__ = [
     "ChangelogReader",
@@ -23,4 +24,5 @@ __all__ = [
     "polled",
     "run_tasks",
     "streams_consumer",
+    "topic_id",
 ]

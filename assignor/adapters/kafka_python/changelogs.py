@@ -15,16 +15,24 @@ from kafka.errors import (
     KafkaError,
     LogTruncationError,
     OffsetOutOfRangeError,
-    UnknownTopicOrPartitionError,
 )
 
 from assignor.adapters.connecting import network_client
 from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python.bounded import BoundedConsumer
 from assignor.adapters.kafka_python.producing import ReplacedProducer
+from assignor.adapters.kafka_python.ranges import CommittedOffsets, log_ranges, offsets_of, topic_id
 from assignor.adapters.kafka_python.settings import ChangelogSettings
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
-from assignor.embedding import ClusterUnavailable, FollowedStore, NewRecord, error_text
+from assignor.embedding import (
+    ClusterUnavailable,
+    FollowedStore,
+    InputState,
+    LogRange,
+    NewRecord,
+    error_text,
+    is_members_commit,
+)
 from assignor.errors import ConfigError
 from encoding import TopicPartition
 
@@ -68,6 +76,8 @@ class ChangelogReader:
             )
         # Partition -> id of its topic when it was last read from where its store is.
         self._ids: dict[Any, UUID | None] = {}
+        # Of the application's group: asks what is committed, and never joins.
+        self._committed = CommittedOffsets(self._consumer)
         recovery = {name: settings[name] for name in _RECOVERY if name in settings}
         try:
             self._supervisor = supervise_own(self._consumer, **recovery)
@@ -120,8 +130,39 @@ class ChangelogReader:
         found = self._offsets(self._consumer.end_offsets, asked)
         return {TopicPartition(*partition): offset for partition, offset in found.items()}
 
+    def input_state(
+        self, group_id: str, partitions: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, InputState]:
+        """Return where input partitions begin and end now, and what the group has committed.
+
+        Partitions that do not exist are left out.
+
+        Raises:
+            KafkaError: the cluster does not answer.
+        """
+        consumer = self._consumer
+        # Of all topics: that creates none, and has their ids of now.
+        consumer._fetch_all_topic_metadata()  # noqa: SLF001 of `BoundedConsumer`
+        cluster = consumer._cluster  # noqa: SLF001 no public way
+        ids = {topic: topic_id(consumer, topic) for topic, _ in partitions}
+        known = {topic: cluster.partitions_for_topic(topic) or () for topic in ids}
+        asked = [_client_partition(each) for each in partitions if each[1] in known[each[0]]]
+        if not asked:
+            return {}
+        ranges = log_ranges(consumer, asked)
+        committed = self._committed.of(group_id, asked)
+        return {
+            TopicPartition(*each): InputState(
+                log=LogRange(*ranges[each], ids[each.topic]),
+                committed=None if (found := committed.get(each)) is None else found.offset,
+                is_members=found is None or is_members_commit(found.metadata),
+            )
+            for each in asked
+        }
+
     def close(self) -> None:
         """Close the connections."""
+        self._committed.close()
         if self._supervisor is not None:
             self._supervisor.close()
         self._consumer.close()
@@ -181,10 +222,10 @@ class ChangelogReader:
             end = ends[partition]
             if read_to is not None and read_to[partition] >= end:
                 end = min(end, store.position)
-            topic_id = self._topic_id(partition.topic)
-            store.check_range(starts[partition], end, topic_id, asked_ms)
+            found = topic_id(self._consumer, partition.topic)
+            store.check_range(starts[partition], end, found, asked_ms)
             self._consumer.seek(partition, max(store.position, starts[partition]))
-            self._ids[partition] = topic_id
+            self._ids[partition] = found
 
     def _offsets(
         self, ask: Callable[[list[Any]], Mapping[Any, int]], partitions: Iterable[Any]
@@ -193,19 +234,10 @@ class ChangelogReader:
         asked = list(partitions)
         for topic in sorted({partition.topic for partition in asked}):
             self._consumer.partitions_for_topic(topic)  # fetches missing metadata
-        try:
-            return ask(asked)
-        except KeyError as error:  # kafka-python leaves out a partition that has no leader yet
-            why = f"{error.args[0]} has no leader yet"
-            raise UnknownTopicOrPartitionError(why) from None
-
-    def _topic_id(self, topic: str) -> UUID | None:
-        """Return the id of a topic, as the consumer's metadata have it; None if they have none."""
-        found: UUID | None = self._consumer._cluster.topic_id(topic)  # noqa: SLF001 no public way
-        return found if found is not None and found.int else None
+        return offsets_of(ask, asked)
 
     def _was_made_anew(self, partition: Any) -> bool:
-        found = self._topic_id(partition.topic)
+        found = topic_id(self._consumer, partition.topic)
         return found is not None and found != self._ids.get(partition)
 
 
@@ -254,6 +286,13 @@ class KafkaChangelogs:
         """Return the offsets behind the last records."""
         why = "the ends of changelogs cannot be read"
         return _asked(why, lambda: self._reader.end_offsets(partitions))
+
+    def input_state(
+        self, group_id: str, partitions: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, InputState]:
+        """Return where input partitions begin and end now, and what the group has committed."""
+        why = "the ends of the input cannot be read"
+        return _asked(why, lambda: self._reader.input_state(group_id, partitions))
 
     def read(self, stores: Iterable[FollowedStore], *, wait_s: float = 0.0) -> int:
         """Pass the records that have arrived to their stores; return their number."""

@@ -13,14 +13,17 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
+from uuid import UUID
 
 from kafka import TopicPartition as ClientPartition
+from kafka.consumer.subscription_state import OffsetResetStrategy
 from kafka.errors import FencedInstanceIdError, KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
+from assignor.adapters.kafka_python.ranges import log_ranges, refresh_metadata, topic_id
 from assignor.adapters.membership import attached_member
 from assignor.adapters.poll_arguments import (
     check_member,
@@ -31,7 +34,7 @@ from assignor.adapters.poll_arguments import (
 )
 from assignor.adapters.processing import Batch, BlockingLoop
 from assignor.adapters.threads import runs_on_io_thread
-from assignor.embedding import ListenerFailed, MemberStopped
+from assignor.embedding import COMMIT_METADATA, ListenerFailed, MemberStopped
 from assignor.embedding.loops import CLOSED, PollLoop, log_late_commit
 from assignor.errors import ConfigError
 
@@ -42,6 +45,9 @@ POLL_MS = 1000
 _OF_LISTENER = "User rebalance callback"
 # How long a consumer sends no heartbeats, at every check, before it counts as fenced.
 _SILENT_S = 1.0
+_NONE = "none"
+# Where kafka-python has what to do with a lost position; there is no public way.
+_STRATEGY = "_default_offset_reset_strategy"
 
 
 class SilenceWatch:
@@ -126,6 +132,21 @@ class ConsumerLoop:
         found = {} if subscription is None else subscription.all_consumed_offsets()
         return {partition: position.offset for partition, position in found.items()}
 
+    def ranges(self, partitions: Collection[Any]) -> Mapping[Any, tuple[int, int]]:
+        """Return partition -> its first offset, and the one behind its last.
+
+        Raises:
+            KafkaError: the cluster does not answer.
+        """
+        return log_ranges(self._consumer, partitions)
+
+    def topic_ids(self, *, asks: bool) -> Mapping[str, UUID | None]:
+        """Return topic -> id of the assigned topics, as far as the metadata have them."""
+        if asks:
+            refresh_metadata(self._consumer)
+        topics = sorted({partition.topic for partition in self._consumer.assignment()})
+        return {topic: topic_id(self._consumer, topic) for topic in topics}
+
     def seek(self, offsets: Mapping[Any, int]) -> None:
         """Read these partitions from other offsets, those that are still assigned."""
         for partition, offset in offsets.items():
@@ -184,13 +205,15 @@ def polled(
     listed = config.get("partition_assignment_strategy", ())
     assignor = attached_member(StreamsAssignor, assignor, consumer, listed)
     check_timeout("timeout_ms", timeout_ms)
-    yield from consumer_loop(consumer, assignor, timeout_ms, stop_event(stop)).batches()
+    with consumer_loop(consumer, assignor, timeout_ms, stop_event(stop)) as loop:
+        yield from loop.batches()
 
 
+@contextmanager
 def consumer_loop(
     consumer: Any, assignor: StreamsAssignor, timeout_ms: int, ended: threading.Event
-) -> BlockingLoop:
-    """Return the loop over a consumer."""
+) -> Iterator[BlockingLoop]:
+    """Yield the loop over a consumer, which resets lost positions itself meanwhile."""
     config = consumer.config
     loop = PollLoop(
         max_poll_interval_ms=config["max_poll_interval_ms"],
@@ -198,7 +221,17 @@ def consumer_loop(
         max_poll_records=config.get("max_poll_records"),
         client_errors=(KafkaError,),
     )
-    return BlockingLoop(ConsumerLoop(consumer, assignor, timeout_ms), loop, ended)
+    reset = config.get("auto_offset_reset", _NONE)
+    client = ConsumerLoop(consumer, assignor, timeout_ms)
+    positions = getattr(consumer, "_subscription", None)
+    before = getattr(positions, _STRATEGY, None)
+    try:
+        if before is not None:
+            setattr(positions, _STRATEGY, OffsetResetStrategy.NONE)
+        yield BlockingLoop(client, loop, ended, _NONE if before is None else reset)
+    finally:
+        if before is not None:
+            setattr(positions, _STRATEGY, before)
 
 
 def is_closed(consumer: Any) -> bool:
@@ -252,7 +285,7 @@ def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) ->
         return True
     config = check_client(consumer)
     offsets = next_offsets and {
-        where: OffsetAndMetadata(at, "", -1) for where, at in next_offsets.items()
+        where: OffsetAndMetadata(at, COMMIT_METADATA, -1) for where, at in next_offsets.items()
     }
     try:
         consumer.commit(offsets, timeout_ms=config["request_timeout_ms"])

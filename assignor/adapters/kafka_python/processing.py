@@ -62,4 +62,5 @@ def run_tasks(
     listed = config["partition_assignment_strategy"]
     member = attached_member(StreamsAssignor, None, consumer, listed)
     stores.check_follows(member.listener, config["group_id"], member.directory)
-    consumer_loop(consumer, member, timeout_ms, ended).run(stores, handle)
+    with consumer_loop(consumer, member, timeout_ms, ended) as loop:
+        loop.run(stores, handle)

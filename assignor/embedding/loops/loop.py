@@ -4,7 +4,7 @@ The loops of the adapters own the client: they poll, seek, commit and wait as th
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -32,12 +32,14 @@ class Reaction:
     Attributes:
         ends: end the loop.
         leaves: leave the group.
+        settles: go on where the input is, by `InputWatch`.
         raised: raise this; None: wait, then go on.
         wait_s: seconds.
     """
 
     ends: bool = False
     leaves: bool = False
+    settles: bool = False
     raised: BaseException | None = None
     wait_s: float = 0.0
 
@@ -145,6 +147,7 @@ class PollLoop:
         is_ended: bool = False,
         is_closed: bool = False,
         is_handlers: bool = False,
+        resets: bool = False,
         fenced_after_s: float = float("inf"),
     ) -> Reaction:
         """Return what to do after an error; the arguments are those of `LoopFacts`."""
@@ -160,6 +163,7 @@ class PollLoop:
             is_closed=is_closed,
             is_handlers=is_handlers,
             is_clients=isinstance(error, self._client_errors),
+            resets=resets,
             failing_s=now_s - since_s,
             patience_s=self._interval_s,
             fenced_after_s=fenced_after_s,
@@ -167,6 +171,8 @@ class PollLoop:
         rule = decide(facts)
         if rule.then is Then.END:
             return Reaction(ends=True)
+        if rule.then is Then.SETTLE:
+            return Reaction(settles=True)
         if rule.then is not Then.RETRY:
             return Reaction(
                 leaves=rule.then is Then.STOP and not is_closed,
@@ -203,6 +209,11 @@ def passed_over(
             is not ahead.
     """
     return {partition: at for partition, at in before.items() if after.get(partition, at) > at}
+
+
+def first_offsets(batch: Mapping[_Partition, Sequence[Any]]) -> dict[_Partition, int]:
+    """Return partition -> offset of its first record, of any client."""
+    return {each: int(_of(found[0], "offset")) for each, found in batch.items() if found}
 
 
 def log_late_commit(error: BaseException) -> None:

@@ -53,6 +53,7 @@ class Then(Enum):
     STOP = "leaves the group and raises `MemberStopped`"
     RETRY = "waits 0.1 s to 10 s, longer each time, and continues"
     LATER = "continues; `commit_next` returns False"
+    SETTLE = "continues [where the input is](#how-far-the-input-is)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,7 @@ class LoopFacts:
         is_closed: the consumer is closed.
         is_handlers: the function that processes records raised the error.
         is_clients: the error is one of the client.
+        resets: `auto_offset_reset` is earliest or latest.
         failing_s: how long every poll has failed.
         patience_s: how long polls may fail with errors of which nothing is known.
         fenced_after_s: how long they may fail with this error, which a fenced member gets.
@@ -79,6 +81,7 @@ class LoopFacts:
     is_closed: bool = False
     is_handlers: bool = False
     is_clients: bool = False
+    resets: bool = False
     failing_s: float = 0.0
     patience_s: float = inf
     fenced_after_s: float = inf
@@ -190,7 +193,14 @@ LOOP_RULES: Final = (
         stops=lambda f: MemberStopped(CLOSED),  # noqa: ARG005 each row has the same form
     ),
     LoopRule(
-        name="the position of a partition is lost, and `auto_offset_reset` is none",
+        name="the position of a partition is lost, or none is committed",
+        steps=(Step.POLL,),
+        holds=lambda f: f.is_named(_LOST) and f.resets,
+        then=Then.SETTLE,
+        effect="A lost position is a warning with both offsets.",
+    ),
+    LoopRule(
+        name="the same, and `auto_offset_reset` is none",
         steps=(Step.POLL,),
         holds=lambda f: f.is_named(_LOST),
         then=Then.STOP,

@@ -1,6 +1,6 @@
 """State stores of an application: changelogs, restoration, standbys, exactly-once state."""
 
-from assignor.embedding.state_stores.access import ChangelogAccess, FollowedStore
+from assignor.embedding.state_stores.access import ChangelogAccess, FollowedStore, InputState
 from assignor.embedding.state_stores.layout import check_kinds
 from assignor.embedding.state_stores.records import OWNER_KEY, ChangelogRecord, NewRecord
 from assignor.embedding.state_stores.serdes import BYTES, JSON, TEXT, Serde
@@ -19,6 +19,7 @@ __all__ = [
     "DictStore",
     "FollowedStore",
     "Handler",
+    "InputState",
     "NewRecord",
     "Serde",
     "SqliteStore",

@@ -4,9 +4,11 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
+from assignor.embedding.input_rules import LogRange
 from assignor.embedding.state_stores.records import ChangelogRecord, NewRecord
 from encoding import TopicPartition
 
@@ -55,6 +57,21 @@ class FollowedStore(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputState:
+    """An input partition as it is now.
+
+    Attributes:
+        log: its offsets, and the id of its topic.
+        committed: offset that the group has committed; None: none.
+        is_members: a member has committed it: `is_members_commit` of its metadata.
+    """
+
+    log: LogRange
+    committed: int | None = None
+    is_members: bool = True
+
+
 class ChangelogAccess(Protocol):
     """Changelogs through a Kafka client; every method is called on the thread that processes.
 
@@ -65,6 +82,15 @@ class ChangelogAccess(Protocol):
 
     def end_offsets(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Return the offsets behind the last records."""
+        ...
+
+    def input_state(
+        self, group_id: str, partitions: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, InputState]:
+        """Return input partitions as they are now, without those that do not exist.
+
+        Ids of topics have to be those of now: ask the cluster.
+        """
         ...
 
     def read(self, stores: Iterable[FollowedStore], *, wait_s: float = 0.0) -> int:

@@ -48,6 +48,15 @@ class HeldInput:
         """The tasks with records."""
         return frozenset(self._records)
 
+    def has(self, task: TaskId, partition: Any) -> bool:
+        """Return whether there are records of a client's partition."""
+        return partition in self._records.get(task, {})
+
+    @property
+    def dropped(self) -> Collection[Any]:
+        """The client's partitions that `unread` will return."""
+        return self._unread.keys()
+
     def keep_only(self, tasks: Collection[TaskId]) -> None:
         """Drop the records of all other tasks: the next owner fetches them again."""
         for task in self._records.keys() - tasks:

@@ -17,6 +17,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
+from uuid import UUID
 
 import msgpack
 
@@ -29,6 +30,9 @@ COMMIT_KEY: Final = RESERVED + b"commit"
 OWNER_HEADER: Final = "assignor-owner"
 PROCESS_BYTES: Final = 8
 
+# A name of no store, in the writes of a commit: topic -> id. Members that do not know it have no
+# such store.
+_TOPIC_IDS: Final = "\x00assignor/topic-ids"
 _OWNER: Final = struct.Struct(f">Q{PROCESS_BYTES}s")
 _FORMAT: Final = 1
 # Epochs fit in 63 bits; a header beyond is not one of this package.
@@ -99,12 +103,14 @@ class Commit:
         number: of the commit; each commit of an owner has a higher one than those before.
         inputs: input partition -> offset of the first record that is not processed.
         writes: store -> what the batch wrote.
+        topic_ids: input topic -> its id, as far as the broker has one.
     """
 
     epoch: int = 0
     number: int = 0
     inputs: Mapping[TopicPartition, int] = field(default_factory=dict)
     writes: Mapping[str, Writes] = field(default_factory=dict)
+    topic_ids: Mapping[str, UUID] = field(default_factory=dict)
 
     @property
     def order(self) -> tuple[int, int]:
@@ -163,6 +169,8 @@ def commit_bytes(commit: Commit) -> bytes:
     """Return the value of a commit record."""
     inputs = [[topic, number, offset] for (topic, number), offset in sorted(commit.inputs.items())]
     writes = {store: list(found.items()) for store, found in sorted(commit.writes.items())}
+    if ids := sorted(commit.topic_ids.items()):
+        writes[_TOPIC_IDS] = [(topic.encode(), found.bytes) for topic, found in ids]
     packed: bytes = msgpack.packb([_FORMAT, commit.epoch, commit.number, inputs, writes])
     return packed
 
@@ -185,6 +193,7 @@ def read_commit(value: bytes | None, *, name: str) -> Commit:
         if given[0] != _FORMAT:
             raise ValueError(f"format {given[0]} is unknown; this release reads {_FORMAT}")
         _, epoch, number, inputs, writes = given
+        ids = writes.pop(_TOPIC_IDS, ())
         return Commit(
             epoch=whole_number(epoch, what="epoch"),
             number=whole_number(number, what="number"),
@@ -195,6 +204,7 @@ def read_commit(value: bytes | None, *, name: str) -> Commit:
                 for topic, at, offset in inputs
             },
             writes={text(store): _checked_writes(pairs) for store, pairs in writes.items()},
+            topic_ids={topic.decode(): UUID(bytes=found) for topic, found in ids},
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
+from assignor.embedding.input_rules import Held, InputFacts, LogRange, settle
 from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
     NOBODY,
@@ -142,19 +143,11 @@ class Replica:
         Raises:
             StoreError: the table cannot be written.
         """
+        self._clear_if_lost(LogRange(start, end, topic_id))
         progress, now = self.table.progress, Moment.now()
         checked = now if asked_ms is None else now.before(max(0, now.wall_ms - asked_ms) / 1000)
-        if progress == NO_PROGRESS:
-            why = ""
-        elif None not in (progress.topic_id, topic_id) and progress.topic_id != topic_id:
-            why = "the changelog was deleted and made anew"
-        elif progress.position > end:
-            why = f"the changelog ends at {end}: it was made anew, or has lost records"
-        elif progress.position < start:
-            why = f"the changelog begins at {start}"
-        else:
-            why = self._doubt if progress.position < end else ""
-            self._is_second_try |= bool(why) and self._is_first_pass
+        why = "" if progress == NO_PROGRESS or progress.position >= end else self._doubt
+        self._is_second_try |= bool(why) and self._is_first_pass
         if why:
             _log.info(
                 "state of %s up to offset %s is rebuilt: %s", self._name, progress.position, why
@@ -220,6 +213,15 @@ class Replica:
                     f"{record.offset} is of {at_ms} ms, so that a clock is or was wrong"
                 )
         return ""
+
+    def _clear_if_lost(self, log: LogRange) -> None:
+        progress = self.table.progress
+        at, known_id = progress.position, progress.topic_id
+        facts = InputFacts(
+            held=Held.CHANGELOG, partition=self.changelog, log=log, at=at, known_id=known_id
+        )
+        if progress != NO_PROGRESS and settle(facts) is None:
+            self.table.clear()
 
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
         """Apply records of the changelog, in one transaction.

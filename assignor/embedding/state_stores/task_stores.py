@@ -16,6 +16,7 @@ from assignor.embedding.running_tasks import RunningTasks, listed_tasks
 from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.copies import Phase, TaskCopy
 from assignor.embedding.state_stores.held_input import HeldInput
+from assignor.embedding.state_stores.input_offsets import InputOffsets
 from assignor.embedding.state_stores.layout import AnyStore, check_settings, store_layout
 from assignor.embedding.state_stores.local_state import CLEANUP_DELAY_S, LocalState
 from assignor.embedding.state_stores.records import PROCESS_BYTES
@@ -82,7 +83,10 @@ class TaskStores(RunningTasks):
         self._restore_s = restore_s
         self._takeovers = Takeovers(access, os.urandom(PROCESS_BYTES))
         self._held = HeldInput(self._layout.task_of_input)
-        self._processing = HeldProcessing(self._held, self._layout, access, COMMIT_SIZE)
+        self._input = InputOffsets(access, application_id, self._layout, self._held)
+        self._processing = HeldProcessing(
+            self._held, self._layout, access, self._input, COMMIT_SIZE
+        )
         self._copies: dict[TaskId, TaskCopy] = {}
         self._sums: Mapping[TaskId, int] = self._local.idle_sums
         self._inputs: PartitionsByTask = {}
@@ -131,7 +135,8 @@ class TaskStores(RunningTasks):
         of `waiting`. Records that the state has already are skipped.
 
         Args:
-            batch: partition -> records, as the client polls them; empty batches too.
+            batch: partition -> records, as the client polls them or a loop yields them; empty
+                batches too.
             handle: called with each record and the stores of its task. If it raises, the record
                 has no effect on state; it and those behind it are processed by the next call, or
                 the next member.
@@ -139,7 +144,8 @@ class TaskStores(RunningTasks):
                 the batch for a later call, such as when it is time to poll.
 
         Returns:
-            Partition -> offset to commit.
+            Partition -> offset to commit: the position of the client where the batch has it, as
+            that of a loop of this package, and no record before it is left.
 
         Raises:
             ClusterUnavailable: the changelogs cannot be read or written. Nothing is lost: call
@@ -157,10 +163,14 @@ class TaskStores(RunningTasks):
             self._follow_assignment()
             self._take_over()
             running = {t for t, copy in self._copies.items() if copy.phase is Phase.RUNNING}
+            copies = [self._copies[t] for t in sorted(running, key=task_order)]
+            self._input.take_over(copies, self._inputs)
             done: dict[Any, int] = {}
             with suppress(Divided), self.working(running) as active:
                 tasks = sorted(active & running, key=task_order)
                 done = self._processing.run([self._copies[t] for t in tasks], handle, is_over)
+                positions = getattr(batch, "positions", {})
+                done = self._input.committable(self._running(tasks), positions, done)
             self._follow_changelogs()
         finally:
             held = {task: copy.offset_sum for task, copy in self._copies.items() if copy.replicas}
@@ -313,6 +323,10 @@ class TaskStores(RunningTasks):
         until_s = time.monotonic() + _FOLLOW_S
         while self._access.read(replicas) and time.monotonic() < until_s:
             pass
+
+    def _running(self, tasks: Sequence[TaskId]) -> list[TaskId]:
+        """Return those of these tasks that still run."""
+        return [task for task in tasks if self._copies[task].phase is Phase.RUNNING]
 
     def _pending(self) -> list[TaskCopy]:
         settled = (Phase.FOLLOWING, Phase.SUSPENDED, Phase.RUNNING)

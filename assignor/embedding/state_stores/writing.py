@@ -21,6 +21,7 @@ from assignor.config import check_has_run
 from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.copies import Phase, TaskCopy
 from assignor.embedding.state_stores.held_input import HeldInput
+from assignor.embedding.state_stores.input_offsets import InputOffsets
 from assignor.embedding.state_stores.layout import StoreLayout
 from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
@@ -92,6 +93,7 @@ class OpenBatch:
             number=self.copy.commit.number + 1,
             inputs=inputs,
             writes=dict(self.batch.writes),
+            topic_ids=self.copy.commit.topic_ids,
         )
 
 
@@ -102,13 +104,20 @@ class HeldProcessing:
         held: the records.
         layout: of the stores.
         access: to the changelogs, and for outputs.
+        inputs: how far the states have their input.
         commit_size: most bytes of a commit, until a changelog refuses one.
     """
 
     def __init__(
-        self, held: HeldInput, layout: StoreLayout, access: ChangelogAccess, commit_size: int
+        self,
+        held: HeldInput,
+        layout: StoreLayout,
+        access: ChangelogAccess,
+        inputs: InputOffsets,
+        commit_size: int,
     ) -> None:
         self._held = held
+        self._inputs = inputs
         self._layout = layout
         self._access = access
         self._commit_size = commit_size
@@ -148,7 +157,7 @@ class HeldProcessing:
     ) -> None:
         state = TaskState(each.copy, self._layout, self._access, each.batch)
         for partition, offset, record in self._held.of_task(each.copy.task):
-            if offset < each.next_input(partition):
+            if offset < each.next_input(partition) and self._passes(each, partition, offset):
                 continue
             if is_over() and any(other.inputs for other in opened):
                 return
@@ -168,10 +177,17 @@ class HeldProcessing:
                     return
                 resume()
             each.inputs[partition] = offset + 1
+            self._inputs.processed(partition)
             if sum(other.batch.size for other in opened) > self._commit_size:
                 self._write(opened)
                 if not each.is_running:
                     return
+
+    def _passes(self, each: OpenBatch, partition: TopicPartition, offset: int) -> bool:
+        """Return whether a record is passed over, as the state has it."""
+        if partition not in each.inputs:
+            self._inputs.look(each.copy, partition, offset)
+        return offset < each.next_input(partition)
 
     def _write(self, opened: Sequence[OpenBatch]) -> None:
         """Write what is processed so far; raise as `write_running`."""

@@ -7,7 +7,14 @@ from kafka.protocol import consumer, producer
 
 from system_tests.broker.catalog import UNKNOWN_TOPIC_OR_PARTITION
 from system_tests.broker.handlers.table import Call, DropConnectionError, Handler
-from system_tests.broker.partition_log import OFFSET_OUT_OF_RANGE, Appended, PartitionLog
+from system_tests.broker.partition_log import (
+    INVALID_RECORD,
+    OFFSET_OUT_OF_RANGE,
+    Appended,
+    PartitionLog,
+    TimestampOffset,
+)
+from system_tests.broker.transactions import CONTROL, TRANSACTIONAL, attributes_of
 
 NOT_LEADER_OR_FOLLOWER = 6
 INVALID_REQUIRED_ACKS = 21
@@ -17,6 +24,7 @@ FENCED_LEADER_EPOCH = 74
 UNKNOWN_LEADER_EPOCH = 75
 
 _EARLIEST, _LATEST, _MAX_TIMESTAMP = -2, -1, -3
+_READ_COMMITTED = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,11 @@ def _append(call: Call, topic: str, part: Any) -> Appended:
     found = _find(call, topic, part.index)
     if found.log is None:
         return Appended(found.error)
-    return found.log.append(bytes(part.records or b""))
+    data = bytes(part.records or b"")
+    if attributes_of(data) & (CONTROL | TRANSACTIONAL):
+        why = "transactional and control batches are not accepted from clients"
+        return Appended(INVALID_RECORD, message=why)
+    return found.log.append(data)
 
 
 async def fetch(call: Call) -> Any:
@@ -115,31 +127,46 @@ def _read(call: Call) -> tuple[list[Any], int, bool]:
         partitions = []
         for part in topic.partitions:
             found = _find(call, topic.topic, part.partition, part.current_leader_epoch)
-            error, records = found.error, b""
-            end_offset = found.log.end_offset if found.log else -1
-            if found.log is not None and not (
-                found.log.start_offset <= part.fetch_offset <= end_offset
-            ):
-                error = OFFSET_OUT_OF_RANGE
-            elif found.log is not None:
-                limit = min(left, part.partition_max_bytes)
-                records = found.log.read(part.fetch_offset, limit, at_least_one=size == 0)
-            left -= len(records)
-            size += len(records)
-            has_error = has_error or error != 0
-            partitions.append(
-                row.PartitionData(
-                    partition_index=part.partition,
-                    error_code=error,
-                    high_watermark=end_offset,
-                    last_stable_offset=end_offset,
-                    log_start_offset=found.log.start_offset if found.log else -1,
-                    aborted_transactions=None,
-                    records=records,
-                )
-            )
+            limit = min(left, part.partition_max_bytes)
+            read = _read_partition(request, part, found, limit, is_first=size == 0)
+            left -= len(read.records)
+            size += len(read.records)
+            has_error = has_error or read.error_code != 0
+            partitions.append(read)
         topics.append(row(topic=topic.topic, partitions=partitions))
     return topics, size, has_error
+
+
+def _read_partition(request: Any, part: Any, found: _Found, limit: int, *, is_first: bool) -> Any:
+    """Return the row of one partition; with committed transactions only, if that is asked for."""
+    row = consumer.FetchResponse.FetchableTopicResponse.PartitionData
+    log = found.log
+    if log is None or not log.start_offset <= part.fetch_offset <= log.end_offset:
+        return row(
+            partition_index=part.partition,
+            error_code=found.error or OFFSET_OUT_OF_RANGE,
+            high_watermark=-1,
+            last_stable_offset=-1,
+            log_start_offset=-1,
+            aborted_transactions=None,
+            records=b"",
+        )
+    is_committed = request.isolation_level == _READ_COMMITTED
+    end_offset = log.stable_end_offset if is_committed else log.end_offset
+    aborted = log.transactions.aborted(part.fetch_offset, end_offset) if is_committed else None
+    return row(
+        partition_index=part.partition,
+        error_code=0,
+        high_watermark=log.end_offset,
+        last_stable_offset=log.stable_end_offset,
+        log_start_offset=log.start_offset,
+        aborted_transactions=aborted
+        and [
+            row.AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+            for each in aborted
+        ],
+        records=log.read(part.fetch_offset, limit, at_least_one=is_first, end_offset=end_offset),
+    )
 
 
 async def list_offsets(call: Call) -> Any:
@@ -153,7 +180,9 @@ async def list_offsets(call: Call) -> Any:
             found = _find(call, topic.name, part.partition_index, part.current_leader_epoch)
             offset, timestamp_ms, epoch = -1, -1, -1
             if found.log is not None:
-                offset, timestamp_ms = _offset_at(found.log, part.timestamp)
+                is_committed = call.request.isolation_level == _READ_COMMITTED
+                end_offset = found.log.stable_end_offset if is_committed else found.log.end_offset
+                offset, timestamp_ms = _offset_at(found.log, part.timestamp, end_offset)
                 epoch = found.log.leader_epoch if offset >= 0 else -1
             partitions.append(
                 row.ListOffsetsPartitionResponse(
@@ -168,14 +197,14 @@ async def list_offsets(call: Call) -> Any:
     return response(topics=topics)
 
 
-def _offset_at(log: PartitionLog, timestamp: int) -> tuple[int, int]:
+def _offset_at(log: PartitionLog, timestamp: int, end_offset: int) -> tuple[int, int]:
     if timestamp == _EARLIEST:
         return log.start_offset, -1
     if timestamp == _LATEST:
-        return log.end_offset, -1
-    if timestamp == _MAX_TIMESTAMP:
-        return log.max_timestamp()
-    return log.find_timestamp(timestamp)
+        return end_offset, -1
+    is_max = timestamp == _MAX_TIMESTAMP
+    found = log.max_timestamp() if is_max else log.find_timestamp(timestamp)
+    return found if found.offset < end_offset else TimestampOffset(-1, -1)
 
 
 async def offset_for_leader_epoch(call: Call) -> Any:

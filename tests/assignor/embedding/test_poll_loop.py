@@ -45,6 +45,8 @@ EVENTS = [
     (Step.POLL, {"error": kp_errors.LogTruncationError({IN: None})}, Then.STOP),
     (Step.POLL, {"error": aio_errors.OffsetOutOfRangeError({IN: 3})}, Then.STOP),
     (Step.POLL, {"error": aio_errors.NoOffsetForPartitionError(IN)}, Then.STOP),
+    (Step.POLL, {"error": kp_errors.OffsetOutOfRangeError({IN: 3}), "resets": True}, Then.SETTLE),
+    (Step.POLL, {"error": aio_errors.NoOffsetForPartitionError(IN), "resets": True}, Then.SETTLE),
     (Step.POLL, {"error": MemberStopped("refused")}, Then.STOP),
     (Step.PROCESS, {"error": MemberStopped("no right")}, Then.STOP),
     (Step.POLL, {"error": UNREADABLE}, Then.RAISE),

@@ -7,6 +7,7 @@ from kafka.record import MemoryRecords, MemoryRecordsBuilder
 
 from system_tests.broker import partition_log
 from system_tests.broker.partition_log import PartitionLog
+from system_tests.broker.transactions import control_batch, transactional_batch
 
 CODECS = {"none": 0, "gzip": 1, "lz4": 3}
 
@@ -170,3 +171,39 @@ def test_a_time_before_the_first_kept_record_finds_that_record():
     for number in range(50):
         log.append(batch(b"value", first_ms=1_000 + number))
     assert log.find_timestamp(0) == (log.start_offset, 1_000 + log.start_offset)
+
+
+class TestTransactions:
+    """Transactions as data; system_tests/scenarios/real/test_input.py has real brokers' answers."""
+
+    def test_the_last_stable_offset_is_that_of_the_first_open_transaction(self):
+        log = PartitionLog(10_000)
+        log.append(transactional_batch([b"a", b"b"], producer_id=1))
+        log.append(transactional_batch([b"c"], producer_id=2))
+        assert (log.end_offset, log.stable_end_offset) == (3, 0)
+        log.append(control_batch(producer_id=1, is_commit=True))
+        assert (log.end_offset, log.stable_end_offset) == (4, 2)
+        assert log.read(0, 10_000, at_least_one=True, end_offset=2)
+        assert not log.read(2, 10_000, at_least_one=True, end_offset=2)
+        log.append(control_batch(producer_id=2, is_commit=False))
+        assert (log.end_offset, log.stable_end_offset) == (5, 5)
+
+    def test_aborted_transactions_are_those_with_records_or_marker_in_the_range(self):
+        log = PartitionLog(10_000)
+        for producer_id, is_commit in ((1, False), (2, True), (3, False)):
+            log.append(transactional_batch([b"a"], producer_id=producer_id))
+            log.append(control_batch(producer_id=producer_id, is_commit=is_commit))
+
+        def aborted(start, end):
+            found = log.transactions.aborted(start, end)
+            return [(each.producer_id, each.first_offset, each.last_offset) for each in found]
+
+        assert aborted(0, 6) == [(1, 0, 1), (3, 4, 5)]
+        assert aborted(1, 4) == [(1, 0, 1)]
+        assert aborted(2, 4) == []
+        assert aborted(5, 6) == [(3, 4, 5)]
+
+    def test_a_marker_of_an_empty_transaction_aborts_nothing(self):
+        log = PartitionLog(10_000)
+        log.append(control_batch(producer_id=1, is_commit=False))
+        assert (log.stable_end_offset, log.transactions.aborted(0, 9)) == (1, [])

@@ -13,6 +13,7 @@ from assignor.adapters.aiokafka import polling as aio_polling
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.polling import commit_next, polled
 from assignor.embedding import MemberStopped, RunningTasks
+from assignor.embedding.input_rules import COMMIT_METADATA
 from assignor.embedding.loops import PollLoop
 from system_tests.broker import BrokerConfig, Fault, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY
@@ -192,11 +193,12 @@ class Committer:
         self.commits.append(offsets)
 
 
-@pytest.mark.parametrize("offsets", [None, {"p": 7}])
+@pytest.mark.parametrize("offsets", [None, {"p": 7}, {"p": (7, "of the user")}])
 def test_what_is_processed_is_committed_unless_others_own_it_now(offsets):
     consumer = Committer()
     assert asyncio.run(commit_next(consumer, offsets))
-    assert consumer.commits == [offsets]
+    # As a member, unless the user says something else.
+    assert consumer.commits == [{"p": (7, COMMIT_METADATA)} if offsets == {"p": 7} else offsets]
     for error in (kafka_errors.CommitFailedError(), kafka_errors.IllegalStateError("gone")):
         assert not asyncio.run(commit_next(Committer(error), offsets))
     with pytest.raises(kafka_errors.KafkaConnectionError):

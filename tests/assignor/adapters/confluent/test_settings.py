@@ -42,7 +42,11 @@ def test_defaults_are_librdkafkas():
         "connections_max_idle_ms": 540_000,
         "security_protocol": "PLAINTEXT",
     }
-    assert settings.reader == {**BASE, "enable.auto.commit": False}
+    assert settings.reader == {
+        **BASE,
+        "auto.offset.reset": "error",
+        "enable.auto.commit": False,
+    }
     assert (settings.auto_commit, settings.auto_commit_interval_s) == (True, 5.0)
     assert settings.auto_offset_store
     assert settings.rebootstrap == {"metadata_recovery_rebootstrap_trigger_ms": 300_000}

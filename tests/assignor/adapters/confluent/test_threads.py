@@ -4,6 +4,7 @@ import math
 import os
 import threading
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaException, TopicPartition
@@ -209,8 +210,9 @@ def test_arguments_of_the_wrong_kind_are_refused_as_by_confluent_kafka(member, c
 
 
 def test_a_timeout_of_the_wrong_kind_is_refused_also_when_a_record_is_ready(member, monkeypatch):
-    monkeypatch.setattr("assignor.adapters.confluent.consumer._poll", lambda *_: WORDS)
-    assert member.poll(0) is WORDS
+    record = SimpleNamespace(error=lambda: None)
+    monkeypatch.setattr("assignor.adapters.confluent.consumer.read_one", lambda *_: [record])
+    assert member.poll(0) is record
     with pytest.raises(TypeError, match="must be real number"):
         member.poll("x")
 

@@ -12,6 +12,7 @@ from assignor import ConfigError, LeaderRefused
 from assignor.adapters.kafka_python import polling as kafka_polling
 from assignor.adapters.kafka_python.polling import commit_next, polled
 from assignor.embedding import MemberStopped
+from assignor.embedding.input_rules import is_members_commit
 from assignor.embedding.loops import PollLoop
 from assignor.errors import MemberRefused
 from tests.log_records import records_of
@@ -24,6 +25,9 @@ class Consumer:
         self.results, self.committed, self.has_left = list(results), None, False
         self.config = {"max_poll_interval_ms": 300_000, "session_timeout_ms": 45_000}
         self.config |= {"partition_assignment_strategy": [], "request_timeout_ms": 7000}
+
+    def assignment(self):
+        return set()
 
     def unsubscribe(self):
         self.has_left = True
@@ -39,6 +43,7 @@ class Consumer:
         if self.results and isinstance(self.results[0], BaseException):
             raise self.results.pop(0)
         self.committed = {where: at.offset for where, at in offsets.items()}
+        assert all(is_members_commit(at.metadata) for at in offsets.values())
 
 
 def assignor(*, silent=False, shutdown=False, failed=None):

@@ -6,7 +6,8 @@ from itertools import count
 from types import SimpleNamespace
 
 from assignor import Topology
-from assignor.embedding import JSON, TEXT, DictStore, SqliteStore, TaskStores
+from assignor.embedding import JSON, TEXT, DictStore, InputState, SqliteStore, TaskStores
+from assignor.embedding.input_rules import LogRange
 from encoding import TaskId, TopicPartition
 
 TASK = TaskId(0, 0)
@@ -19,6 +20,7 @@ TOPOLOGY = (
     .add_state_store("by-word", processors=["count"])
 )
 CHANGELOGS = tuple(TopicPartition(f"app-{name}-changelog", 0) for name in ("by-letter", "by-word"))
+FAR = 1 << 40
 WORDS = ("one", "two", "three", "four", "five", "six", "odd", "till")
 
 
@@ -77,6 +79,9 @@ class Cluster:
         self.outputs = Counter()
         self.input = {partition: [] for partition in INPUTS}
         self.committed = Counter()
+        # Input partition -> its end, topic -> id; whether members have committed, not an operator.
+        self.ends, self.topic_ids = {}, {}
+        self.is_members = True
         self.times = count()
 
     def write(self, *words):
@@ -104,6 +109,19 @@ class Access:
     def end_offsets(self, partitions):
         self.step("end offsets")
         return {each: self.cluster.logs[each].end for each in partitions}
+
+    def input_state(self, group_id, partitions):
+        assert group_id == "app"
+        self.step("input")
+        found = {}
+        for each in partitions:
+            end = self.cluster.ends.get(each, FAR)
+            found[each] = InputState(
+                log=LogRange(0, end, self.cluster.topic_ids.get(each.topic)),
+                committed=self.cluster.committed.get(each),
+                is_members=self.cluster.is_members,
+            )
+        return found
 
     def read(self, stores, *, wait_s=0.0):
         stores, taken = list(stores), 0

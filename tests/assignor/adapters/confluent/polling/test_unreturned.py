@@ -10,7 +10,7 @@ from tests.assignor.embedding.clusters import until
 
 pytestmark = pytest.mark.usefixtures("clock")
 RECORDS = 40
-METHODS = {"poll": "_poll", "consume": "_consume"}
+METHODS = {"poll": "read_one", "consume": "_consume"}
 
 
 def call(member, method):

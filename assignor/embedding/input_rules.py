@@ -1,0 +1,331 @@
+"""How far the input is: one table for the positions of consumers, of state and of its copies.
+
+A consumer reads on at its position, a task's state has the input up to an offset, and a local copy
+of a store has its changelog up to an offset. Topics can be made anew, lose records or delete them,
+and operators set the offsets of groups. `settle` compares an offset with the log as it is now, logs
+what is wrong, and returns where to go on: no record is passed over without a line in the log.
+docs/loops.md is generated from these rows. The model is Kafka Streams, which resets positions
+itself, too, and commits positions instead of the offsets of records (KAFKA-6607).
+"""
+
+import base64
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+from uuid import UUID
+
+from assignor.logs import line_logger
+from encoding import TopicPartition
+
+_log = line_logger(__name__)
+
+COMMIT_METADATA: Final = base64.b64encode(b"\x01" + b"\xff" * 8).decode()
+"""Metadata of an offset that a member commits: that of Kafka Streams for an unknown time."""
+# Versions of the metadata that members of Kafka Streams commit, the first byte.
+_VERSIONS: Final = frozenset({b"\x01", b"\x02"})
+
+
+class Held(Enum):
+    """What has an offset."""
+
+    POSITION = "The position of a consumer"
+    STATE = "The input of a task's state"
+    CHANGELOG = "A local copy of a store"
+
+
+class Goes(Enum):
+    """Where it goes on."""
+
+    ON = "goes on at its offset"
+    START = "goes on at the first record"
+    END = "goes on at the end"
+    RESET = "goes on where `auto_offset_reset` says"
+    DIVERGENT = "goes on at the first lost record"
+    PASSES = "passes over records that the state has"
+    REBUILD = "is rebuilt"
+
+
+@dataclass(frozen=True, slots=True)
+class LogRange:
+    """The offsets of a partition, and the id of its topic.
+
+    Attributes:
+        start: offset of the first record.
+        end: offset behind the last record.
+        topic_id: None: not known, as from brokers before 2.8.
+    """
+
+    start: int
+    end: int
+    topic_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputFacts:
+    """Inputs of a row.
+
+    Attributes:
+        held: what has the offset.
+        partition: of the topic.
+        log: the partition as it is now.
+        at: the offset of the next record; None: the group has committed none.
+        known_id: of the topic that the offset is of; None: not known.
+        is_truncated: the broker has lost records that were read (KIP-320).
+        was_released: the topic was not assigned here for a while.
+        divergent: offset of the first of them; None: not known.
+        reads_latest: `auto_offset_reset` is latest, not earliest.
+        committed: offset that the group has committed; None: none.
+        is_members: a member has committed it, not an operator.
+    """
+
+    held: Held
+    partition: TopicPartition
+    log: LogRange
+    at: int | None
+    known_id: UUID | None = None
+    was_released: bool = False
+    is_truncated: bool = False
+    divergent: int | None = None
+    reads_latest: bool = False
+    committed: int | None = None
+    is_members: bool = True
+
+    @property
+    def next(self) -> int:
+        """The offset; 0 without one."""
+        return self.at or 0
+
+    @property
+    def is_anew(self) -> bool:
+        """Whether the topic is another one than that of the offset, by their ids."""
+        return None not in (self.known_id, self.log.topic_id) and self.known_id != self.log.topic_id
+
+    @property
+    def has_same_id(self) -> bool:
+        """Whether the topic is known to be that of the offset."""
+        return self.known_id is not None and self.known_id == self.log.topic_id
+
+    @property
+    def is_set_back(self) -> bool:
+        """Whether an operator has set the offsets of the group back."""
+        return self.committed is not None and self.committed < self.next and not self.is_members
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputRule:
+    """One row.
+
+    Attributes:
+        name: of the event.
+        held: what has the offset.
+        holds: whether it is this event.
+        goes: where it goes on.
+        says: the line of the log, with names in braces; "": nothing is logged.
+        level: of the line.
+    """
+
+    name: str
+    held: Held
+    holds: Callable[[InputFacts], bool]
+    goes: Goes
+    says: str = ""
+    level: int = logging.WARNING
+
+
+_RESET_STATE: Final = "stop all members, and delete changelogs and state directories"
+INPUT_RULES: Final = (
+    InputRule(
+        name="the topic was made anew while it was not assigned (its id is another one)",
+        held=Held.POSITION,
+        holds=lambda f: f.is_anew and f.was_released,
+        goes=Goes.ON,
+        says="{where}: the topic was made anew since this member last read it; reading begins at "
+        "offset {to} of {end}, which the group has committed since, or else "
+        "auto_offset_reset={reset} says; if state of the former topic is not wanted, "
+        + _RESET_STATE,
+    ),
+    InputRule(
+        name="the topic was made anew (its id is another one)",
+        held=Held.POSITION,
+        holds=lambda f: f.is_anew,
+        goes=Goes.START,
+        says="{where}: the topic was made anew, and its former one was read up to offset {at}; the "
+        "new one is read from its first record, offset {to} of {end}; if state of the former one is"
+        " not wanted, " + _RESET_STATE,
+    ),
+    InputRule(
+        name="the broker has lost records that were read, from a known offset on (KIP-320)",
+        held=Held.POSITION,
+        holds=lambda f: f.is_truncated and f.divergent is not None,
+        goes=Goes.DIVERGENT,
+        says="{where}: the broker has lost records from offset {to} on, and the topic was read up "
+        "to offset {at}; reading goes on at offset {to}; check the brokers for an unclean leader "
+        "election",
+    ),
+    InputRule(
+        name="the broker has lost all records that were read (KIP-320)",
+        held=Held.POSITION,
+        holds=lambda f: f.is_truncated,
+        goes=Goes.RESET,
+        says="{where}: the topic was read up to offset {at}, and the broker has none of these "
+        "records any more: it has lost them, or the topic was made anew; reading goes on at offset "
+        "{to} of {end} (auto_offset_reset={reset}); check the brokers for an unclean leader "
+        "election",
+    ),
+    InputRule(
+        name="the group has committed no offset",
+        held=Held.POSITION,
+        holds=lambda f: f.at is None,
+        goes=Goes.RESET,
+    ),
+    InputRule(
+        name="it is beyond the end",
+        held=Held.POSITION,
+        holds=lambda f: f.next > f.log.end,
+        goes=Goes.RESET,
+        says="{where}: offset {at} is beyond the end, {end}: the topic was made anew, or has lost "
+        "records, or the offset was set; reading goes on at offset {to} "
+        "(auto_offset_reset={reset}); to read other records, stop the group and set its offsets, "
+        "such as with kafka-consumer-groups.sh --reset-offsets",
+    ),
+    InputRule(
+        name="it is before the first record",
+        held=Held.POSITION,
+        holds=lambda f: f.next < f.log.start,
+        goes=Goes.RESET,
+        says="{where}: the records from offset {at} to {start} were deleted before they were read; "
+        "reading goes on at offset {to} (auto_offset_reset={reset}); raise retention.ms or "
+        "retention.bytes of the topic",
+    ),
+    InputRule(
+        name="the partition has its offset",
+        held=Held.POSITION,
+        holds=lambda f: f.held is Held.POSITION,
+        goes=Goes.ON,
+    ),
+    InputRule(
+        name="the input topic was made anew (its id is another one)",
+        held=Held.STATE,
+        holds=lambda f: f.is_anew,
+        goes=Goes.START,
+        says="{where}: the topic was made anew, and the state has its former one up to offset {at};"
+        " all records of the new one, offsets {start} to {end}, are processed into this state; to "
+        "begin without it, " + _RESET_STATE,
+    ),
+    InputRule(
+        name="the state is ahead of the same topic (its id is the same)",
+        held=Held.STATE,
+        holds=lambda f: f.next > f.log.end and f.has_same_id,
+        goes=Goes.END,
+        says="{where}: the state has input up to offset {at}, and the topic ends at {end}: it has "
+        "lost records; those from offset {to} on are processed into this state; check the brokers "
+        "for an unclean leader election",
+    ),
+    InputRule(
+        name="the state is ahead of the topic (its ids are not known)",
+        held=Held.STATE,
+        holds=lambda f: f.next > f.log.end,
+        goes=Goes.START,
+        says="{where}: the state has input up to offset {at}, and the topic ends at {end}: it was "
+        "made anew, or has lost records; all of its records, from offset {to} on, are processed "
+        "into this state; to begin without it, " + _RESET_STATE,
+    ),
+    InputRule(
+        name="an operator has set the committed offset back",
+        held=Held.STATE,
+        holds=lambda f: f.is_set_back,
+        goes=Goes.PASSES,
+        says="{where}: the committed offset was set back to {committed}, and the state has input up"
+        " to offset {at}: records between them are passed over; to process them again, "
+        + (_RESET_STATE),
+    ),
+    InputRule(
+        name="the state is not ahead of the topic",
+        held=Held.STATE,
+        holds=lambda f: f.held is Held.STATE,
+        goes=Goes.PASSES,
+    ),
+    InputRule(
+        name="the changelog was made anew (its id is another one)",
+        held=Held.CHANGELOG,
+        holds=lambda f: f.is_anew,
+        goes=Goes.REBUILD,
+        says="state of {where} up to offset {at} is rebuilt: the changelog was deleted and made "
+        "anew, and has offsets {start} to {end}; state that it does not have is lost: to compute "
+        "it again, stop the group, and set its offsets back",
+    ),
+    InputRule(
+        name="the changelog ends before it",
+        held=Held.CHANGELOG,
+        holds=lambda f: f.next > f.log.end,
+        goes=Goes.REBUILD,
+        says="state of {where} up to offset {at} is rebuilt: the changelog ends at {end}: it was "
+        "made anew, or has lost records; state that it does not have is lost: to compute it again, "
+        "stop the group, and set its offsets back",
+    ),
+    InputRule(
+        name="the changelog begins after it",
+        held=Held.CHANGELOG,
+        holds=lambda f: f.next < f.log.start,
+        goes=Goes.REBUILD,
+        says="state of {where} up to offset {at} is rebuilt: the changelog begins at {start}",
+        level=logging.INFO,
+    ),
+    InputRule(
+        name="the changelog goes on where it ends",
+        held=Held.CHANGELOG,
+        holds=lambda f: f.held is Held.CHANGELOG,
+        goes=Goes.ON,
+    ),
+)
+"""The first row of what has the offset that holds decides."""
+
+
+def decide_input(facts: InputFacts) -> InputRule:
+    """Return the row that says where to go on."""
+    return next(rule for rule in INPUT_RULES if rule.held is facts.held and rule.holds(facts))
+
+
+def settle(facts: InputFacts) -> int | None:
+    """Return the offset to go on at, once the row is logged; None: begin anew, at no offset."""
+    rule = decide_input(facts)
+    log = facts.log
+    reset = log.end if facts.reads_latest else log.start
+    to = {
+        Goes.START: log.start,
+        Goes.END: log.end,
+        Goes.RESET: reset,
+        Goes.DIVERGENT: facts.divergent,
+        Goes.REBUILD: None,
+    }.get(rule.goes, reset if facts.at is None else facts.at)
+    if rule.says:
+        topic, partition = facts.partition
+        is_changelog = facts.held is Held.CHANGELOG
+        names = {
+            "where": f"{topic}-{partition}" if is_changelog else f"{topic} [{partition}]",
+            "at": facts.next,
+            "start": log.start,
+            "end": log.end,
+            "to": to,
+            "committed": facts.committed,
+            "reset": "latest" if facts.reads_latest else "earliest",
+        }
+        _log.log(rule.level, "%s", rule.says.format_map(names))
+    return to
+
+
+def is_members_commit(metadata: str | None) -> bool:
+    """Return whether a member of the group has committed an offset with this metadata.
+
+    Members of this project and of Kafka Streams write a version and a time; operators' tools write
+    nothing.
+
+    >>> is_members_commit(COMMIT_METADATA), is_members_commit("")
+    (True, False)
+    """
+    try:
+        return base64.b64decode(metadata or "", validate=True)[:1] in _VERSIONS
+    except ValueError:
+        return False

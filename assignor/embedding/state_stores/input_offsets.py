@@ -1,0 +1,127 @@
+"""How far the states of tasks have their input, against the input as it is now.
+
+A task that is taken over, and one that gets records which its state has already, is compared with
+its input by the table of `assignor.embedding.input_rules`. What can be committed is the position of
+the client, if all records before it are processed: behind the control records of transactions.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from assignor.embedding.input_rules import Held, InputFacts, settle
+from assignor.embedding.state_stores.access import ChangelogAccess, InputState
+from assignor.embedding.state_stores.copies import TaskCopy
+from assignor.embedding.state_stores.held_input import HeldInput
+from assignor.embedding.state_stores.layout import StoreLayout
+from assignor.embedding.state_stores.records import Owner
+from assignor.rebalance import PartitionsByTask
+from encoding import TaskId, TopicPartition
+
+
+class InputOffsets:
+    """Input offsets of the tasks of one member.
+
+    Args:
+        access: to the cluster.
+        group_id: of the application.
+        layout: of the stores.
+        held: records that are not processed.
+    """
+
+    def __init__(
+        self, access: ChangelogAccess, group_id: str, layout: StoreLayout, held: HeldInput
+    ) -> None:
+        self._access = access
+        self._group_id = group_id
+        self._layout = layout
+        self._held = held
+        # Task -> the claim for which its input was compared.
+        self._compared: dict[TaskId, Owner] = {}
+        # Partition -> the last record that was passed over, until one is processed.
+        self._passed: dict[TopicPartition, int] = {}
+        self._inputs: PartitionsByTask = {}
+        self._returned: dict[Any, int] = {}
+
+    def take_over(self, copies: Iterable[TaskCopy], inputs: PartitionsByTask) -> None:
+        """Compare the states of tasks that have been claimed since the last call.
+
+        Args:
+            copies: the tasks that run.
+            inputs: task -> input partitions of the assignment.
+
+        Raises:
+            ClusterUnavailable: the cluster does not answer; call it again.
+        """
+        if inputs is not self._inputs:
+            # What was committed before a rebalance may have been refused in it.
+            self._inputs, self._returned = inputs, {}
+        fresh = [c for c in copies if c.replicas and self._compared.get(c.task) != c.owner]
+        wanted = [each for copy in fresh for each in inputs.get(copy.task, ())]
+        if not wanted:
+            return
+        states = self._access.input_state(self._group_id, sorted(wanted))
+        for copy in fresh:
+            own = {p: states[p] for p in inputs.get(copy.task, ()) if p in states}
+            _settle(copy, own)
+            self._compared[copy.task] = copy.owner
+
+    def look(self, copy: TaskCopy, partition: TopicPartition, offset: int) -> None:
+        """Compare the state of a task with a partition of which the state has a record already.
+
+        Once for each series of such records.
+
+        Raises:
+            ClusterUnavailable: the cluster does not answer; call it again.
+        """
+        if copy.replicas and offset <= self._passed.get(partition, offset):
+            states = self._access.input_state(self._group_id, [partition])
+            # The offset of the group may have been committed since.
+            _settle(copy, {p: replace(now, committed=None) for p, now in states.items()})
+        self._passed[partition] = offset
+
+    def processed(self, partition: TopicPartition) -> None:
+        """Note that a record is processed."""
+        self._passed.pop(partition, None)
+
+    def committable(
+        self, tasks: Iterable[TaskId], positions: Mapping[Any, int], done: Mapping[Any, int]
+    ) -> dict[Any, int]:
+        """Return client's partition -> offset to commit.
+
+        Args:
+            tasks: that run.
+            positions: client's partition -> its position after the last poll.
+            done: client's partition -> first offset that is not processed, where some are.
+        """
+        running, found = frozenset(tasks), dict(done)
+        dropped = self._held.dropped
+        for each, at in positions.items():
+            if at == self._returned.get(each, 0) and each not in done:
+                continue
+            task = self._layout.task_of_input(each.topic, each.partition)
+            if task in running and each not in dropped and not self._held.has(task, each):
+                if at > found.get(each, self._returned.get(each, 0)):
+                    found[each] = at
+                self._returned[each] = at
+        return found
+
+
+def _settle(copy: TaskCopy, states: Mapping[TopicPartition, InputState]) -> None:
+    """Set the input offsets of a task to where it goes on, and take the ids of the topics."""
+    inputs, ids = dict(copy.inputs), dict(copy.commit.topic_ids)
+    for partition, now in sorted(states.items(), key=lambda item: item[0]):
+        if partition in inputs:
+            facts = InputFacts(
+                held=Held.STATE,
+                partition=partition,
+                log=now.log,
+                at=inputs[partition],
+                known_id=ids.get(partition.topic),
+                committed=now.committed,
+                is_members=now.is_members,
+            )
+            inputs[partition] = settle(facts) or 0
+        if now.log.topic_id is not None:
+            ids[partition.topic] = now.log.topic_id
+    copy.commit = replace(copy.commit, inputs=inputs, topic_ids=ids)

@@ -1,0 +1,215 @@
+"""How far tasks have their input: topics made anew, offsets set back, positions to commit."""
+
+from types import SimpleNamespace
+from uuid import UUID
+
+import msgpack
+import pytest
+
+from assignor.embedding import ClusterUnavailable, DictStore
+from assignor.embedding.loops import PolledBatch
+from assignor.embedding.state_stores.records import Commit, commit_bytes, read_commit
+from encoding import TopicPartition
+from tests.assignor.embedding.state_stores.logs import INPUTS, TASK, Member
+
+ORDERS, VISITS = INPUTS
+OLD, NEW = UUID(int=1), UUID(int=2)
+
+
+def rows(first, last):
+    return [SimpleNamespace(offset=n, timestamp=n, word="one") for n in range(first, last)]
+
+
+def lines(caplog):
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if record.name == "assignor.embedding.input_rules"
+    ]
+
+
+@pytest.fixture
+def owner(member, cluster):
+    """A member that has processed records 0 to 9 of orders, whose topic has an id."""
+    cluster.topic_ids = {"orders": OLD}
+    made = member()
+    made.assign()
+    assert process(made, 0, 10) == {ORDERS: 10}
+    return made
+
+
+def process(member, first, last, at=None):
+    """Process records of orders; return what can be committed."""
+    records, done = {ORDERS: rows(first, last)}, {}
+    for batch in ({}, records, {}) if at is None else ({}, PolledBatch(records, at)):
+        done |= member.stores.process(batch, member.count)
+    return done
+
+
+def handled(member):
+    return member.state()["by-word"].get("one", 0)
+
+
+def other(member, owner):
+    """The next owner of the task."""
+    owner.revoke()
+    made = member("two")
+    made.assign()
+    return made
+
+
+@pytest.mark.parametrize("end", [4, 20])
+def test_a_topic_made_anew_is_processed_whole_by_the_next_owner(
+    member, cluster, owner, caplog, end
+):
+    cluster.topic_ids, cluster.ends = {"orders": NEW}, {ORDERS: end}
+    after = other(member, owner)
+    assert process(after, 0, 4) == {ORDERS: 4}
+    assert handled(after) == 14
+    [line] = lines(caplog)
+    assert (
+        f"state has its former one up to offset 10; all records of the new one, offsets 0 to {end}"
+        in line
+    )
+    # And the owner after it knows the new id.
+    last = other(lambda _: member("three"), after)
+    assert process(last, 0, 6) == {ORDERS: 6}
+    assert handled(last) == 16
+    assert lines(caplog) == [line]
+
+
+def test_a_topic_made_anew_while_its_task_runs_is_processed_whole(cluster, owner, caplog):
+    cluster.topic_ids, cluster.ends = {"orders": NEW}, {ORDERS: 4}
+    assert process(owner, 0, 4) == {ORDERS: 4}
+    assert handled(owner) == 14
+    assert "the topic was made anew" in lines(caplog)[0]
+    # Records that come again are passed over, after one look.
+    cluster.ends = {ORDERS: 9}
+    looks = owner.steps.names.count("input")
+    assert process(owner, 0, 9) == {ORDERS: 9}
+    assert handled(owner) == 19
+    assert owner.steps.names.count("input") == looks + 1
+    assert len(lines(caplog)) == 1
+
+
+def test_records_that_a_topic_has_lost_are_not_processed_twice_and_new_ones_are(
+    member, cluster, owner, caplog
+):
+    cluster.ends = {ORDERS: 7}
+    after = other(member, owner)
+    assert process(after, 0, 9) == {ORDERS: 9}
+    assert handled(after) == 12
+    [line] = lines(caplog)
+    assert "has input up to offset 10, and the topic ends at 7: it has lost records" in line
+
+
+def test_without_ids_a_topic_that_ends_before_the_state_is_processed_whole(
+    member, cluster, owner, caplog
+):
+    cluster.topic_ids, cluster.ends = {}, {ORDERS: 7}
+    after = other(member, owner)
+    assert process(after, 0, 7) == {ORDERS: 7}
+    assert handled(after) == 17
+    assert "it was made anew, or has lost records" in lines(caplog)[0]
+
+
+@pytest.mark.parametrize("is_members", [False, True])
+def test_offsets_that_were_set_back_are_a_warning_if_no_member_has_committed_them(
+    member, cluster, owner, caplog, is_members
+):
+    cluster.committed[ORDERS], cluster.is_members = 4, is_members
+    after = other(member, owner)
+    assert process(after, 4, 12) == {ORDERS: 12}
+    assert handled(after) == 12
+    assert [
+        "was set back to 4, and the state has input up to offset 10" in x for x in lines(caplog)
+    ] == ([] if is_members else [True])
+
+
+def test_a_cluster_that_does_not_answer_is_asked_again(member, owner):
+    after = other(member, owner)
+    answer, after.access.input_state = after.access.input_state, refuse
+    with pytest.raises(ClusterUnavailable):
+        process(after, 10, 12)
+    after.access.input_state = answer
+    assert process(after, 10, 12) == {ORDERS: 12}
+    assert handled(after) == 12
+
+
+def refuse(*_):
+    raise ClusterUnavailable("gone")
+
+
+class TestPositions:
+    """What can be committed of a batch of a loop, which has the positions of the client."""
+
+    def test_the_position_is_committed_behind_the_last_record(self, owner):
+        assert process(owner, 10, 12, {ORDERS: 14, VISITS: 0}) == {ORDERS: 14}
+
+    def test_a_position_without_records_is_committed_once(self, owner):
+        batch = PolledBatch({}, {ORDERS: 15, VISITS: 2})
+        assert owner.stores.process(batch, owner.count) == {ORDERS: 15, VISITS: 2}
+        assert owner.stores.process(batch, owner.count) == {}
+        # And again after a rebalance, in which the commit may have been refused.
+        owner.assign()
+        assert owner.stores.process(batch, owner.count) == {ORDERS: 15, VISITS: 2}
+
+    def test_a_position_that_has_gone_back_is_not_committed_until_it_is_passed(self, owner):
+        assert process(owner, 10, 12, {ORDERS: 14}) == {ORDERS: 14}
+        assert owner.stores.process(PolledBatch({}, {ORDERS: 3}), owner.count) == {}
+        assert owner.stores.process(PolledBatch({}, {ORDERS: 5}), owner.count) == {ORDERS: 5}
+
+    def test_no_position_is_committed_while_records_before_it_are_held(self, owner):
+        batch = PolledBatch({ORDERS: rows(10, 14)}, {ORDERS: 20})
+        over = iter([False] + [True] * 9)
+        assert owner.stores.process(batch, owner.count, is_over=lambda: next(over)) == {ORDERS: 11}
+        rest = PolledBatch({}, {ORDERS: 20})
+        assert owner.stores.process(rest, owner.count) == {ORDERS: 20}
+        assert handled(owner) == 14
+
+    def test_no_position_is_committed_of_a_task_that_is_not_restored(self, member):
+        made = member()
+        made.assign()
+        made.access.read = lambda *_, **__: 0
+        batch = PolledBatch({}, {ORDERS: 20})
+        assert made.stores.process(batch, made.count) == {}
+        assert made.stores.waiting == {*INPUTS}
+
+    def test_no_position_is_committed_whose_records_were_dropped(self, owner):
+        batch = PolledBatch({ORDERS: rows(10, 14)}, {ORDERS: 20})
+        over = iter([False] + [True] * 9)
+        owner.stores.process(batch, owner.count, is_over=lambda: next(over))
+        owner.stores.on_tasks_assigned({}, {})
+        owner.stores.process({}, owner.count)
+        owner.stores.on_tasks_assigned({TASK: INPUTS}, {})
+        late = PolledBatch({}, {ORDERS: 20})
+        assert owner.stores.process(late, owner.count) == {}
+        assert owner.stores.unread() == {ORDERS: 11}
+        assert owner.stores.process(late, owner.count) == {ORDERS: 20}
+
+
+def test_a_task_without_stores_has_no_state_to_compare(cluster):
+    made = Member(cluster, kind=DictStore)
+    copy = SimpleNamespace(task=TASK, replicas={}, owner=None)
+    made.stores._input.take_over([copy], {TASK: INPUTS})
+    made.stores._input.look(copy, ORDERS, 3)
+    assert made.steps.names == []
+    made.stores.close()
+
+
+def test_commit_records_keep_the_ids_of_topics_and_older_members_read_them():
+    commit = Commit(
+        epoch=3,
+        number=4,
+        inputs={TopicPartition("orders", 0): 7},
+        writes={"by-word": {b"k": b"v"}},
+        topic_ids={"orders": OLD, "ünlich": NEW},
+    )
+    value = commit_bytes(commit)
+    assert read_commit(value, name="x") == commit
+    # A release without ids reads a store that it does not have.
+    _, _, _, _, writes = msgpack.unpackb(value)
+    assert set(writes) - {"by-word"} == {"\x00assignor/topic-ids"}
+    assert all(
+        isinstance(each, bytes) for pair in writes["\x00assignor/topic-ids"] for each in pair
+    )

@@ -1,0 +1,276 @@
+"""How far the input is: each row of the table, its offset and its line in the log."""
+
+import logging
+from itertools import product
+from uuid import UUID
+
+import pytest
+
+from assignor.embedding.input_rules import (
+    COMMIT_METADATA,
+    INPUT_RULES,
+    Goes,
+    Held,
+    InputFacts,
+    LogRange,
+    decide_input,
+    is_members_commit,
+    settle,
+)
+from assignor.embedding.loops import InputWatch
+from encoding import TopicPartition
+
+IN = TopicPartition("in", 0)
+OLD, NEW = UUID(int=1), UUID(int=2)
+# What holds, the offset, the facts that are unlike `log` below -> row, next offset, begin of the
+# line ("": none).
+POSITION, STATE, COPY = Held.POSITION, Held.STATE, Held.CHANGELOG
+EVENTS = [
+    (POSITION, 7, {}, "the partition has its offset", 7, ""),
+    (POSITION, 4, {}, "the partition has its offset", 4, ""),
+    (POSITION, 9, {}, "the partition has its offset", 9, ""),
+    (POSITION, None, {}, "the group has committed no offset", 4, ""),
+    (POSITION, None, {"reads_latest": True}, "the group has committed no offset", 9, ""),
+    (
+        POSITION,
+        7,
+        {"known_id": NEW},
+        "the topic was made anew (its id is another one)",
+        4,
+        "in [0]: the topic was made anew, and its former one was read up to offset 7;",
+    ),
+    (
+        POSITION,
+        7,
+        {"known_id": NEW, "was_released": True},
+        "the topic was made anew while it was not assigned (its id is another one)",
+        7,
+        "in [0]: the topic was made anew since this member last read it; reading begins at",
+    ),
+    (
+        POSITION,
+        None,
+        {"known_id": NEW, "was_released": True},
+        "the topic was made anew while it was not assigned (its id is another one)",
+        4,
+        "in [0]: the topic was made anew since this member last read it; reading begins at",
+    ),
+    (
+        POSITION,
+        7,
+        {"is_truncated": True, "divergent": 6},
+        "the broker has lost records that were read, from a known offset on (KIP-320)",
+        6,
+        "in [0]: the broker has lost records from offset 6 on, and the topic was read up",
+    ),
+    (
+        POSITION,
+        7,
+        {"is_truncated": True},
+        "the broker has lost all records that were read (KIP-320)",
+        4,
+        "in [0]: the topic was read up to offset 7, and the broker has none of these",
+    ),
+    (
+        POSITION,
+        10,
+        {},
+        "it is beyond the end",
+        4,
+        "in [0]: offset 10 is beyond the end, 9: the topic was made anew, or has lost",
+    ),
+    (
+        POSITION,
+        10,
+        {"reads_latest": True},
+        "it is beyond the end",
+        9,
+        "in [0]: offset 10 is beyond the end, 9: the topic was made anew, or has lost",
+    ),
+    (
+        POSITION,
+        3,
+        {},
+        "it is before the first record",
+        4,
+        "in [0]: the records from offset 3 to 4 were deleted before they were read;",
+    ),
+    (STATE, 7, {}, "the state is not ahead of the topic", 7, ""),
+    (STATE, 9, {"committed": 9}, "the state is not ahead of the topic", 9, ""),
+    (STATE, 2, {"known_id": None}, "the state is not ahead of the topic", 2, ""),
+    (STATE, 7, {"committed": 5}, "the state is not ahead of the topic", 7, ""),
+    (STATE, 7, {"committed": 8, "is_members": False}, "the state is not ahead of the topic", 7, ""),
+    (
+        STATE,
+        7,
+        {"committed": 5, "is_members": False},
+        "an operator has set the committed offset back",
+        7,
+        "in [0]: the committed offset was set back to 5, and the state has input up to",
+    ),
+    (
+        STATE,
+        7,
+        {"known_id": NEW},
+        "the input topic was made anew (its id is another one)",
+        4,
+        "in [0]: the topic was made anew, and the state has its former one up to offset",
+    ),
+    (
+        STATE,
+        10,
+        {},
+        "the state is ahead of the same topic (its id is the same)",
+        9,
+        "in [0]: the state has input up to offset 10, and the topic ends at 9: it has",
+    ),
+    (
+        STATE,
+        10,
+        {"known_id": None},
+        "the state is ahead of the topic (its ids are not known)",
+        4,
+        "in [0]: the state has input up to offset 10, and the topic ends at 9: it was",
+    ),
+    (COPY, 7, {}, "the changelog goes on where it ends", 7, ""),
+    (
+        COPY,
+        7,
+        {"known_id": NEW},
+        "the changelog was made anew (its id is another one)",
+        None,
+        "state of in-0 up to offset 7 is rebuilt: the changelog was deleted and made",
+    ),
+    (
+        COPY,
+        10,
+        {},
+        "the changelog ends before it",
+        None,
+        "state of in-0 up to offset 10 is rebuilt: the changelog ends at 9: ",
+    ),
+    (
+        COPY,
+        3,
+        {},
+        "the changelog begins after it",
+        None,
+        "state of in-0 up to offset 3 is rebuilt: the changelog begins at 4",
+    ),
+]
+
+
+def facts(held, at, unlike):
+    log = LogRange(4, 9, OLD)
+    return InputFacts(
+        **{"held": held, "partition": IN, "log": log, "at": at, "known_id": OLD} | unlike
+    )
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_each_event_has_its_row_its_offset_and_its_line(event, caplog):
+    held, at, unlike, row, to, line = event
+    caplog.set_level(logging.INFO)
+    given = facts(held, at, unlike)
+    rule = decide_input(given)
+    assert (rule.held, rule.name) == (held, row)
+    assert settle(given) == to
+    lines = [record.getMessage() for record in caplog.records]
+    assert [text[: len(line)] for text in lines] == ([line] if line else [])
+    # A remedy follows, unless the line is for information.
+    is_warning = [record.levelname == "WARNING" for record in caplog.records]
+    assert is_warning == ([] if not line else [line != lines[0]])
+
+
+def test_each_row_is_the_row_of_an_event():
+    decided = {(held, row) for held, _, _, row, _, _ in EVENTS}
+    assert decided == {(rule.held, rule.name) for rule in INPUT_RULES}
+    assert len({rule.name for rule in INPUT_RULES}) == len(INPUT_RULES)
+
+
+def test_nothing_goes_on_elsewhere_without_a_line_unless_nothing_was_read_or_rebuilt():
+    for rule in INPUT_RULES:
+        if rule.goes not in {Goes.ON, Goes.PASSES}:
+            assert rule.says or rule.name == "the group has committed no offset"
+
+
+def test_records_are_never_passed_over_in_silence_in_any_state_of_a_topic(caplog):
+    """For every state of a small topic, with ids and without."""
+    numbers, passed = range(4), 0
+    for held, at, start, end in product((POSITION, STATE), numbers, numbers, numbers):
+        for known, now, latest in product((None, OLD), (None, OLD, NEW), (False, True)):
+            if start > end:
+                continue
+            caplog.clear()
+            log = LogRange(start, end, now)
+            given = {"partition": IN, "log": log, "at": at, "known_id": known}
+            to = settle(InputFacts(held=held, reads_latest=latest, **given))
+            is_other = None not in (known, now) and known != now
+            # All records of another topic are new, and where the offset is of no use may be.
+            first = start if is_other or at > end else at
+            if to > first:
+                passed += 1
+                assert caplog.records, (held, at, log, known, to)
+    assert passed > 50
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        (COMMIT_METADATA, True),
+        ("AQAAAYwAAAAA", True),  # of Kafka Streams: version 1 and a time
+        ("AgAAAYwAAAAA", True),
+        ("", False),
+        (None, False),
+        ("moved by hand", False),
+        ("AAAA", False),
+        ("\x00", False),
+    ],
+)
+def test_commits_of_members_are_told_from_those_of_operators(metadata, expected):
+    assert is_members_commit(metadata) is expected
+
+
+def test_members_of_kafka_streams_read_the_metadata_as_an_unknown_time():
+    """Its TopicPartitionMetadata: base64 of a version, 1, and a time, -1 where it is unknown."""
+    assert COMMIT_METADATA == "Af//////////"
+
+
+class TestWatch:
+    """The topics and lost positions of one consumer."""
+
+    def test_a_topic_made_anew_is_found_until_it_is_settled(self, caplog):
+        watch, other = InputWatch("latest"), TopicPartition("other", 0)
+        assert watch.made_anew({"in": OLD, "other": OLD}, [IN, other]) == []
+        assert watch.made_anew({"in": None, "other": OLD}, [IN, other]) == []  # it is deleted
+        assert watch.made_anew({"in": NEW, "other": OLD}, [IN, other]) == [IN]
+        assert watch.made_anew({"in": NEW, "other": OLD}, [IN, other]) == [IN]
+        assert watch.settle({IN: 7}, {IN: (0, 99)}, {"in": NEW}) == {IN: 0}
+        assert "made anew" in caplog.text
+        assert watch.made_anew({"in": NEW, "other": OLD}, [IN, other]) == []
+
+    def test_a_topic_that_was_made_anew_while_it_was_not_assigned_goes_on_where_the_group_is(
+        self, caplog
+    ):
+        watch = InputWatch("earliest")
+        watch.made_anew({"in": OLD}, [IN])
+        watch.made_anew({}, [])
+        assert watch.made_anew({"in": NEW}, [IN]) == [IN]
+        assert watch.settle({IN: 7}, {IN: (0, 99)}, {"in": NEW}) == {IN: 7}
+        assert "made anew since this member last read it" in caplog.text
+        # The next time it is not released.
+        assert watch.made_anew({"in": OLD}, [IN]) == [IN]
+        assert watch.settle({IN: 7}, {IN: (0, 99)}, {"in": OLD}) == {IN: 0}
+
+    def test_a_topic_that_comes_back_as_it_was_is_not_compared_as_released(self):
+        watch = InputWatch("earliest")
+        for ids, assigned in (({"in": OLD}, [IN]), ({}, []), ({"in": OLD}, [IN])):
+            assert watch.made_anew(ids, assigned) == []
+        assert watch.made_anew({"in": NEW}, [IN]) == [IN]
+        assert watch.settle({IN: 7}, {IN: (0, 99)}, {"in": NEW}) == {IN: 0}
+
+    @pytest.mark.parametrize(
+        ("reset", "resets"), [("earliest", True), ("latest", True), ("none", False), ("x", False)]
+    )
+    def test_only_known_policies_are_done_here(self, reset, resets):
+        assert InputWatch(reset).resets is resets
