@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTEST_ADDOPTS PYTEST_PLUGINS HYPOTHESIS_PROFILE NIGHTLY
 
 .PHONY: venv demo test test-quix test-real test-dist nightly check lint bench bench-codec bench-assign bench-sim \
-    bench-spark dist fuzz lock mutate docs clean
+    bench-spark dist soak fuzz lock mutate docs clean
 
 venv: $(READY)
 
@@ -97,7 +97,7 @@ lint: $(READY)
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/dmypy run --timeout 3600
+	$(BIN)/dmypy run --timeout 3600 # ends after an hour without a check
 	$(BIN)/lint-imports
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m tests.project.changed --workers $(CORES)
 

@@ -175,17 +175,17 @@ def pytest_report_header():
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups, and before -m selects by marks
 def pytest_collection_modifyitems(config, items):
-    """Mark the lanes, leave out what only the night runs, and share the rest out among workers."""
+    """Mark the lanes, deselect what only `make nightly` runs, distribute the rest over workers."""
     for item in items:
         for lane in ("clock", "alone"):
             if lane in getattr(item, "fixturenames", ()):
                 item.add_marker(lane)
     try:
-        left_out = left_to_the_night(items)
+        left_out = nightly_only(items)
     except ValueError as error:
         if not hasattr(config, "workeroutput"):
             raise pytest.UsageError(str(error)) from None
-        config.workeroutput[USAGE_ERROR] = str(error)  # `_WorkerErrors` raises it
+        config.workeroutput[USAGE_ERROR] = str(error)  # `_Workers` raises it
         left_out = set(items)
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
@@ -196,22 +196,22 @@ def pytest_collection_modifyitems(config, items):
         random.Random(seed).shuffle(items)  # noqa: S311 an order, not a secret
 
 
-def left_to_the_night(items):
+def nightly_only(items):
     """Return the tests that this run leaves to `make nightly`.
 
     Raises:
-        ValueError: a mark gives no reason, all of a test that proves a row would be left out, or a
-            fixture has the name of a lane.
+        ValueError: a mark gives no reason, all of a test that proves a row or all of the run would
+            be left out, or a fixture has the name of a lane.
     """
     left_out = set()
     for item in items:
         for lane in ("clock", "alone"):
             if len(item._fixtureinfo.name2fixturedefs.get(lane, ())) > 1:
                 raise ValueError(f"{item.nodeid}: its fixture {lane} hides that of tests/lanes.py")
-        callspec = getattr(item, "callspec", None)
-        for mark in item.iter_markers("nightly"):
-            if nightly.is_left(mark, getattr(callspec, "id", None)):
-                left_out.add(item)
+        if nightly.is_left(item):
+            left_out.add(item)
+    if items and len(left_out) == len(items):
+        raise ValueError("all of these tests are marked nightly: set NIGHTLY=1 to run them")
     proofs = {_test_of(item.nodeid) for item in items if has(item, "kip")}
     kept = {_test_of(item.nodeid) for item in items if item not in left_out}
     if proofs - kept:
@@ -252,8 +252,14 @@ def shared_out(items):
     return with_spark + [item for tests in by_slowness for item in tests] + with_clock
 
 
-class _WorkerErrors:
-    """Raises on the controller what is wrong with the tests that a worker collected."""
+class _Workers:
+    """Raises on the controller what is wrong with a worker's tests; ids without their group."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report):
+        group = report.nodeid.rfind("@")
+        if getattr(report, "node", None) and group > report.nodeid.rfind("]"):
+            report.nodeid = report.nodeid[:group]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node):
@@ -263,7 +269,7 @@ class _WorkerErrors:
 
 
 def pytest_configure(config):
-    config.pluginmanager.register(_WorkerErrors(), "worker errors")
+    config.pluginmanager.register(_Workers(), "workers")
     if hasattr(config, "workerinput"):
         return
     outcomes = _Outcomes(config.getoption("--verdict"))

@@ -4,6 +4,7 @@ The parent holds the write end of a pipe. A thread of each worker waits for the 
 ends the process then, also while it is busy. Workers ignore SIGINT: the parent ends them.
 """
 
+import errno
 import gc
 import os
 import signal
@@ -87,15 +88,18 @@ def start_workers(
         serve: runs in each process, with its end of the connection; it may raise EOFError or
             OSError when the connection is closed.
         arguments: of each process, further arguments of `serve`.
+
+    Raises:
+        ChildProcessError: this process has no file descriptors left.
     """
     method = "fork" if can_fork() else "spawn"
     context: Any = get_context(method)
-    if method == "spawn":
-        resource_tracker.ensure_running()  # it unblocks SIGINT
-    if not _LIFELINE:
-        _LIFELINE.extend(context.Pipe(duplex=False))
-    workers = []
-    with _interrupts_blocked():
+    workers: list[Worker] = []
+    with _failed_start_reported(workers, len(arguments)), _interrupts_blocked():
+        if method == "spawn":
+            resource_tracker.ensure_running()  # it unblocks SIGINT
+        if not _LIFELINE:
+            _LIFELINE.extend(context.Pipe(duplex=False))
         for number, more in enumerate(arguments, 1):
             own_end, worker_end = context.Pipe()
             process = context.Process(
@@ -105,6 +109,22 @@ def start_workers(
             worker_end.close()
             workers.append(Worker(own_end, process, f"{number} of {len(arguments)}"))
     return workers
+
+
+@contextmanager
+def _failed_start_reported(workers: Sequence[Worker], count: int) -> Iterator[None]:
+    """Provide a block that starts workers; those that it has started end if it fails."""
+    try:
+        yield
+    except OSError as error:
+        for worker in workers:
+            worker.kill()
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+        raise ChildProcessError(
+            f"this process has no file descriptors left for {count} worker processes; raise its"
+            " limit (ulimit -n), or run fewer processes at the same time"
+        ) from error
 
 
 @contextmanager

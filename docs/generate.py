@@ -38,7 +38,9 @@ def main(*, checks: bool) -> None:
     if checks:
         stale = drifted()
         if stale:
-            print(f"out of date: {', '.join(stale)}; run `make docs`", file=sys.stderr)
+            print(
+                f"out of date: {', '.join(stale)}; run `python -m docs.generate`", file=sys.stderr
+            )
         sys.exit(bool(stale))
     for path, text in pages().items():
         path.write_text(text, encoding="utf-8")

@@ -205,7 +205,7 @@ def _turn(part: str, log: Path, folders: list[Path], seconds: int, seed: int) ->
     ]
     with log.open("wb") as output:
         done = subprocess.run(command, cwd=ROOT.parent, stdout=output, stderr=output, check=False)
-    return done.returncode, log.read_text(errors="replace")
+    return done.returncode, log.read_text(errors="replace", encoding="utf-8")
 
 
 def replay(paths: list[Path]) -> int:

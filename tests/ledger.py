@@ -24,7 +24,6 @@ class Row:
     kip: str
     promise: str
     where: tuple[str, ...]
-    where_text: str
     state: str
 
 
@@ -56,6 +55,7 @@ def read_deviations() -> tuple[Deviation, ...]:
     return tuple(Deviation(**{**row, "rows": tuple(row["rows"])}) for row in table["deviation"])
 
 
+@cache
 def read_rows() -> tuple[Row, ...]:
     """The rows in the order of the file."""
     table = tomllib.loads((ROOT / "tests" / "kips.toml").read_text(encoding="utf-8"))

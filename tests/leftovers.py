@@ -32,7 +32,9 @@ def children() -> dict[int, str]:
     found = {}
     for folder in PROCESSES.glob("[0-9]*"):
         try:
-            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            state, parent = (
+                (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[:2]
+            )
             command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
         except OSError:  # it has ended
             continue

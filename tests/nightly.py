@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
+import pytest
+
 Value = TypeVar("Value")
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = Path(__file__).with_suffix(".md")
@@ -61,23 +63,20 @@ def examples(count: int) -> int:
     return count if is_nightly() else -(-count // 3)
 
 
-def is_left(mark: object, callspec_id: str | None) -> bool:
-    """Return whether `make test` leaves a test out.
-
-    Args:
-        mark: its mark `nightly`.
-        callspec_id: the id of its parameters, if it has any.
+def is_left(item: pytest.Item) -> bool:
+    """Return whether this run leaves a test out, by its marks `nightly`.
 
     Raises:
-        ValueError: the mark gives no reason.
+        ValueError: a mark gives no reason.
     """
-    args, but = getattr(mark, "args", ()), getattr(mark, "kwargs", {}).get("but", ())
-    if len(args) != 1 or not args[0]:
-        raise ValueError("give the mark nightly one argument: why not in every run")
-    return not is_nightly() and callspec_id not in but
+    marks = list(item.iter_markers("nightly"))
+    if any(len(mark.args) != 1 or not mark.args[0] for mark in marks):
+        raise ValueError(f"{item.nodeid}: give its mark nightly one argument: why not in every run")
+    callspec_id = getattr(getattr(item, "callspec", None), "id", None)
+    return not is_nightly() and any(callspec_id not in m.kwargs.get("but", ()) for m in marks)
 
 
-def left_to_the_night() -> list[Left]:
+def nightly_rows() -> list[Left]:
     """Return everything that only `make nightly` runs, read from the sources, sorted.
 
     Raises:
@@ -126,7 +125,7 @@ def _text(path: str, *nodes: ast.expr) -> str:
 
 def page() -> str:
     """Return tests/nightly.md."""
-    rows = [f"| `{left.test}` | {left.what} | {left.reason} |" for left in left_to_the_night()]
+    rows = [f"| `{left.test}` | {left.what} | {left.reason} |" for left in nightly_rows()]
     return "\n".join(
         [
             "# What only `make nightly` runs",
@@ -145,4 +144,4 @@ def page() -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
-    print(f"{PAGE.name}: {len(left_to_the_night())} rows")  # noqa: T201 a command
+    print(f"{PAGE.name}: {len(nightly_rows())} rows")  # noqa: T201 a command

@@ -1,14 +1,15 @@
 """Run the tests with a clock many times, in random order, while other processes keep cores busy.
 
 Each run has a seed, from which the order of its tests follows. A failure is printed with the seed,
-the tests that ran before it in the same process, and the command that repeats the run. What load
-can break is a defect of the test or of the product, not of the machine.
+the five tests that ran last before it in the same process, and the command that repeats the run.
+What load can break is a defect of the test or of the product, not of the machine.
 
-Exit status 1: a run had a failure, or ran no test.
+Exit status 1: a run had a failure, or no test of TESTS (all without) has the fixture `clock`.
 """
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -49,7 +50,7 @@ class Result:
     Attributes:
         seed: of the order; lane: "clock" or "alone".
         passed, skipped: how many tests.
-        failures: each with the tests before it in its process, the last one nearest.
+        failures: each with up to five tests before it in its process, the last one nearest.
         output: everything that pytest printed.
         status: pytest's exit status.
     """
@@ -101,7 +102,7 @@ def read_result(lane: str, seed: int, status: int, output: str) -> Result:
     ran: dict[str, list[str]] = {}
     failures = []
     for worker, first, test, other, second in _ENDED.findall(output.partition("short test sum")[0]):
-        outcome, name = first or second, (test or other).partition("@")[0]
+        outcome, name = first or second, test or other
         outcomes.append(outcome)
         before = ran.setdefault(worker, [])
         if outcome in {"FAILED", "ERROR"}:
@@ -128,7 +129,7 @@ def report(result: Result, workers: int, tests: Sequence[str], out: Path | None)
         click.echo(f"  FAILED {test}")
         click.echo(f"    after {', '.join(before) or 'no other test'}")
         words = command_of(result.lane, result.seed, workers, tests)
-        click.echo(f"    repeat: pytest {' '.join(repr(w) if ' ' in w else w for w in words)}")
+        click.echo(f"    repeat: python -m pytest {shlex.join(words)}")
     # Status 5: no test has this lane, of those that were named.
     is_good = not result.failures and result.status in ((0, 5) if tests else (0,))
     if not is_good and not result.failures:
@@ -158,6 +159,9 @@ def main(
     tests: tuple[str, ...],
 ) -> None:
     """Run, print, sum up."""
+    for path in (test.partition("::")[0] for test in tests):
+        if not (ROOT / path).exists():
+            raise click.UsageError(f"there is no {path} in the checkout")
     seeds = range(from_seed, from_seed + runs)
     passed, failed, bad = 0, 0, 0
     with busy_processes(load), ThreadPoolExecutor(together) as threads:
@@ -170,9 +174,11 @@ def main(
             failed += sum(len(result.failures) for result in results)
             bad += not all(good)
     click.echo(
-        f"{runs} runs from seed {from_seed} beside {load} busy processes: {passed} tests passed,"
+        f"{runs} runs from seed {from_seed} with {load} busy processes: {passed} tests passed,"
         f" {failed} failed; {bad} runs with a failure"
     )
+    if not (passed or bad):
+        click.echo("no test of these has the clock")
     sys.exit(bool(bad or not passed))
 
 

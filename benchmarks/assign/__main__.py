@@ -240,7 +240,7 @@ def java_times(java, name):
 
 def times(report, folder, strategy):
     """Add the times of the scale set beside Java's stored times."""
-    metrics = json.loads((folder / "java_metrics.json").read_text())
+    metrics = json.loads((folder / "java_metrics.json").read_text(encoding="utf-8"))
     java = metrics["high_availability"]
     problems = lines(folder / "problems.jsonl")
     found = speed.scale(problems, strategy)

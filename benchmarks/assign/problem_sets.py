@@ -18,7 +18,7 @@ def lines(path):
 def stored(folder, problems):
     """Java's figures by assignor and problem, from the folder or from notes in the problems."""
     if folder is not None:
-        return json.loads((folder / "java_metrics.json").read_text())["problems"]
+        return json.loads((folder / "java_metrics.json").read_text(encoding="utf-8"))["problems"]
     notes = {d["name"]: d["note"]["kafka"] for d in problems if "note" in d}
     return {"high_availability": notes, "sticky": {}}
 

@@ -12,7 +12,7 @@ def family():
     names = {os.getpid(): "driver"}
     for folder in _PROC.glob("[0-9]*"):
         try:
-            stat = (folder / "stat").read_text()
+            stat = (folder / "stat").read_text(encoding="utf-8")
         except OSError:
             continue  # the process has ended
         name, _, rest = stat.partition("(")[2].rpartition(")")
@@ -29,7 +29,7 @@ def forget_peaks():
     """Reset the peak of each process to its current memory."""
     for number in family():
         try:
-            (_PROC / str(number) / "clear_refs").write_text("5")
+            (_PROC / str(number) / "clear_refs").write_text("5", encoding="utf-8")
         except OSError:
             continue
 
@@ -39,7 +39,7 @@ def peaks_mb():
     found = {"jvm": 0, "workers": 0, "driver": 0}
     for number, name in family().items():
         try:
-            status = (_PROC / str(number) / "status").read_text()
+            status = (_PROC / str(number) / "status").read_text(encoding="utf-8")
         except OSError:
             continue
         peak = next((line for line in status.split("\n") if line.startswith("VmHWM")), "VmHWM 0")

@@ -44,7 +44,7 @@ def descendants() -> Mapping[int, float]:
     parents, seconds = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            fields = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         except OSError:  # it has ended
             continue
         number = int(folder.name)

@@ -13,7 +13,8 @@ To plant faults in a copy of the code, and see which tests or checkers notice th
 <!-- not run: plants faults -->
 ```sh
 python -m tests.planted --list # only print them
-python -m tests.planted 268-7 # those of one promise of a KIP
+python -m tests.planted # plant those that are new or changed
+python -m tests.planted 268-7 --world core # those of one promise of a KIP, by its fast tests
 python -m tests.planted --check --world other # all but those of promises
 ```
 

@@ -51,7 +51,7 @@ class NextVersionNumbers:
 class NextVersionRule:
     """One row: its condition, the version to write next, and the sentence for people.
 
-    ``why`` is a format string over the attributes of ``NextVersionNumbers`` and ``next_version``.
+    ``why`` is a format string over the values that ``why_next_version`` gives it.
     """
 
     name: str

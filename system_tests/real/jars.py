@@ -187,7 +187,7 @@ def _jars(wanted: _Wanted) -> tuple[Path, ...]:
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Lock out other processes: Ivy's cache has one writer at a time."""
-    with (folder / ".lock").open("w") as lock:
+    with (folder / ".lock").open("w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -132,7 +132,7 @@ def children_of(pid):
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            fields = stat.read_text().rsplit(")", 1)[1].split()
+            fields = stat.read_text(encoding="utf-8").rsplit(")", 1)[1].split()
         except (FileNotFoundError, ProcessLookupError):
             continue
         if int(fields[1]) == pid:
@@ -153,7 +153,7 @@ def gone(pids):
 def _is_running(pid):
     try:
         os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
     except (ProcessLookupError, FileNotFoundError):
         return False
     return state != "Z"

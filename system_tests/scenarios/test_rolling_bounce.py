@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 from system_tests.sim import SAFETY, Evidence, World, WorldSetup, check_step
 from system_tests.sim.checkers import Broken
 from system_tests.sim.events import Settled
-from tests.nightly import is_nightly
+from tests.nightly import examples
 
 PROCESSES = 4
 REST_MS = 900_000
@@ -127,11 +127,10 @@ class VersionProbing(RollingBounce):
     has_faults = may_be_static = False
 
 
-EXAMPLES = 25 if is_nightly() else 8
 TestVersionProbing = VersionProbing.TestCase
-TestVersionProbing.settings = settings(max_examples=EXAMPLES, stateful_step_count=12)
+TestVersionProbing.settings = settings(max_examples=examples(24), stateful_step_count=12)
 TestRollingBounce = RollingBounce.TestCase
-TestRollingBounce.settings = settings(max_examples=EXAMPLES, stateful_step_count=12)
+TestRollingBounce.settings = settings(max_examples=examples(24), stateful_step_count=12)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ _SOAK = "--members 3 --seed 607 --session-timeout-ms 60000 --timeout 240"
 
 
 def events(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def test_a_short_soak_on_both_clients_loses_nothing(tmp_path):
@@ -35,6 +35,7 @@ def test_a_short_soak_on_both_clients_loses_nothing(tmp_path):
     assert [event["number"] for event in written if event["event"] == "settled"] == begun
 
 
+@pytest.mark.usefixtures("alone")
 def test_an_interrupt_ends_a_soak_early_with_the_verdict_so_far(tmp_path, monkeypatch):
     out, write = tmp_path / "soak.jsonl", Journal.write
 

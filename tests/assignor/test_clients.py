@@ -23,7 +23,9 @@ COMMAND = (
     "import sys; sys.argv[1:] = 'inspect --bootstrap-server h:1 --all'.split();"
     "from assignor.cli import main; main()"
 )
-EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+    "optional-dependencies"
+]
 
 
 OTHER = {"kafka-python": "2.2.15", "aiokafka": "0.11.0", "confluent-kafka": "2.5.3"}
@@ -71,7 +73,7 @@ def test_a_release_that_does_not_import_is_told_by_its_metadata(tmp_path, monkey
     metadata = tmp_path / "kafka_python-2.0.2.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: kafka-python\nVersion: 2.0.2\n"
+        "Metadata-Version: 2.1\nName: kafka-python\nVersion: 2.0.2\n", encoding="utf-8"
     )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(sys.modules, "kafka", None)
@@ -105,7 +107,7 @@ def test_a_missing_library_is_one_sentence_and_keeps_its_name(monkeypatch):
 
 @pytest.mark.usefixtures("clock")
 def test_a_command_ends_with_the_same_sentence(tmp_path):
-    (tmp_path / "kafka.py").write_text("__version__ = '2.2.15'")
+    (tmp_path / "kafka.py").write_text("__version__ = '2.2.15'", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-c", COMMAND],
         env={"PYTHONPATH": f"{tmp_path}:{ROOT}"},

@@ -3,6 +3,7 @@
 Each program writes a file when it is there, and is interrupted then; nothing waits for a time.
 """
 
+import errno
 import os
 import signal
 import subprocess
@@ -45,7 +46,7 @@ def start(tmp_path):
 
     def start(*words, grace=1.5, script="", **modules):
         for name, text in modules.items():
-            (tmp_path / f"{name}.py").write_text(text)
+            (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
         path = os.pathsep.join((str(tmp_path), str(Path.cwd())))
         program = [sys.executable, "-c", PROGRAM.format(grace=grace), *words]
         process = subprocess.Popen(
@@ -82,7 +83,7 @@ def assigning(tmp_path):
     """Words that run the strategy `own`."""
     problem = tmp_path / "problem.json"
     source = Path(__file__).parent / "problems" / "join.jsonl"
-    problem.write_text(source.read_text().splitlines()[0])
+    problem.write_text(source.read_text(encoding="utf-8").splitlines()[0], encoding="utf-8")
     return "assign", "--problem", str(problem), "--strategy", "own:of_client"
 
 
@@ -123,3 +124,19 @@ def test_a_failure_after_an_interrupt_is_reported_as_the_interrupt(monkeypatch, 
     with pytest.raises(SystemExit) as caught:
         exit_status.end("assignor", fails)
     assert (caught.value.code, capsys.readouterr().err) == (130, LINE)
+
+
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [
+        (errno.EMFILE, "this process has no file descriptors left; raise its limit (ulimit -n)"),
+        (errno.EACCES, "a.py: Permission denied"),
+    ],
+)
+def test_a_file_that_gets_no_descriptor_is_not_named_as_the_cause(number, sentence, capsys):
+    def fails():
+        raise OSError(number, os.strerror(number), "a.py")
+
+    with pytest.raises(SystemExit) as caught:
+        exit_status.end("assignor", fails)
+    assert (caught.value.code, capsys.readouterr().err) == (3, f"assignor: {sentence}.\n")

@@ -1,9 +1,11 @@
 """Worker processes: results, errors, and the end of a worker or of the pool."""
 
+import errno
 import os
 import signal
 import threading
 import time
+from multiprocessing import get_context
 
 import pytest
 
@@ -78,6 +80,24 @@ def test_the_end_of_the_block_ends_workers_that_are_busy(method):
     assert [isinstance(future.exception(), WorkerLostError) for future in busy[:2]] == [True, True]
     assert busy[2].cancelled()
     assert threading.active_count() == threads
+
+
+def test_workers_end_if_another_one_cannot_be_started(monkeypatch):
+    started = []
+
+    def start(process):
+        if started:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        started.append(process)
+        real_start(process)
+
+    monkeypatch.setattr(workers, "can_fork", lambda: True)
+    kind = get_context("fork").Process
+    real_start = kind.start
+    monkeypatch.setattr(kind, "start", start)
+    with pytest.raises(ChildProcessError, match="no file descriptors left for 2 worker processes"):
+        list(results_of(doubled, range(4), workers=2))
+    assert started[0].exitcode == -signal.SIGKILL
 
 
 def test_the_owner_hears_when_no_job_is_done_for_a_second():

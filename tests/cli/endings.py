@@ -1,9 +1,10 @@
-"""How commands that start processes end: at random moments, by each signal.
+"""Start each command that has processes, send a signal at a random moment, measure how it ends.
 
-`python -m tests.cli.endings --moments 10 --seed 1` starts each command, sends a signal to it and
-measures how long the command and all its descendants take to end. Run it on a quiet machine: the
-exit status is 1 if one takes longer than two seconds, leaves a process behind or, interrupted,
-prints something else than one line.
+`python -m tests.cli.endings --moments 10 --seed 1` measures how long a command and all its
+descendants take to end, for each signal. Run it on a quiet machine (Linux only).
+
+Exit status 1: one took longer than two seconds, left a process behind or, interrupted, printed
+something else than one line.
 
 Descendants are found by a variable in their environment, as the parent of an orphan is another one.
 """
@@ -146,7 +147,7 @@ class Run:
     def __init__(self, command: Command, folder: Path, groups: Path) -> None:
         self.command, self.folder = command, folder
         self._mark = f"{_MARK}={uuid.uuid4().hex}"
-        self._stderr: IO[str] = tempfile.TemporaryFile("w+")  # noqa: SIM115 closed by `kill`
+        self._stderr: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 closed by `kill`
         words = command.words.replace("FOLDER", str(folder)).replace("GROUPS", str(groups)).split()
         name, _, value = self._mark.partition("=")
         self.process = subprocess.Popen(
@@ -218,7 +219,7 @@ def write_groups(path: Path) -> None:
     """Write a problem file that takes `assignor assign` minutes."""
     words = ["sample", "--groups", "1000", "--out", str(path)]
     assert CliRunner().invoke(assignor, words).exit_code == 0
-    path.write_text(path.read_text() * 100)
+    path.write_text(path.read_text(encoding="utf-8") * 100, encoding="utf-8")
 
 
 def without_spark() -> str:
@@ -249,10 +250,22 @@ def measured(name: str, how: Signal, moments: Sequence[float], groups: Path) -> 
 _ROW = "{:<18}{:<22}{:>8}{:>12}{:>10}{:>9}{:>8}"
 
 
-@click.command()
-@click.option("--moments", default=10, show_default=True, help="Runs of each command and signal.")
-@click.option("--seed", default=1, show_default=True, help="Of the moments.")
-@click.option("--command", "names", multiple=True, type=click.Choice(list(COMMANDS)))
+@click.command(help=__doc__)
+@click.option(
+    "--moments",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Runs of each command and signal.",
+)
+@click.option("--seed", default=1, show_default=True, help="Seed of the random moments.")
+@click.option(
+    "--command",
+    "names",
+    multiple=True,
+    type=click.Choice(list(COMMANDS)),
+    help="Only this command; can be repeated.",
+)
 def main(moments: int, seed: int, names: tuple[str, ...]) -> None:
     """Measure how commands with processes end, and print a table."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may ignore it

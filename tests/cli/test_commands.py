@@ -203,7 +203,7 @@ def words_of(program, line):
 def folder(tmp_path, monkeypatch):
     """A directory with the files of the examples."""
     monkeypatch.chdir(tmp_path)
-    groups = JOIN.read_text()
+    groups = JOIN.read_text(encoding="utf-8")
     first = json.loads(groups.splitlines()[0]) | {"name": "join-1"}
     group = json.dumps(first) + "\n"
     for name, text in (
@@ -217,7 +217,7 @@ def folder(tmp_path, monkeypatch):
         ("fields.jsonl", FIELDS),
         ("my_module.py", "from assignor import sticky as my_strategy\n"),
     ):
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "blob.bin").write_bytes(bytes.fromhex(ANSWER))
     (tmp_path / "state").mkdir()
     return tmp_path

@@ -109,7 +109,7 @@ def test_a_closed_output_is_reported_before_anything_is_done(program):
 @every_program
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_is_one_sentence(program):
-    with Path("/dev/full").open("w") as full:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = run(
             program, *QUICK[program], capture_output=False, stdout=full, stderr=subprocess.PIPE
         )
@@ -175,12 +175,12 @@ def test_a_terminal_gets_colour_and_a_frame():
 
 
 def test_a_wide_table_is_not_cut_in_a_pipe(tmp_path):
-    group = json.loads(JOIN.read_text().splitlines()[0])
+    group = json.loads(JOIN.read_text(encoding="utf-8").splitlines()[0])
     racks = [letter * 90 for letter in "rst"]
     for number, client in enumerate(group["clients"].values()):
         client["rack"] = racks[number % len(racks)]
     file = tmp_path / "wide.jsonl"
-    file.write_text(json.dumps(group) + "\n")
+    file.write_text(json.dumps(group) + "\n", encoding="utf-8")
     words = ["assign", "--problem", str(file)]
     output = CliRunner().invoke(COMMANDS["assignor"], words).stdout
     assert [rack for rack in racks[: len(group["clients"])] if rack not in output] == []
@@ -189,7 +189,7 @@ def test_a_wide_table_is_not_cut_in_a_pipe(tmp_path):
 @pytest.mark.usefixtures("alone")
 def test_ctrl_c_ends_a_command_that_reads_with_one_line():
     words = argv("assignor", "assign", "--problem", "-", "--format", "json")
-    line = JOIN.read_text().splitlines()[0]
+    line = JOIN.read_text(encoding="utf-8").splitlines()[0]
     process = subprocess.Popen(
         words,
         stdin=subprocess.PIPE,
@@ -210,7 +210,9 @@ def test_ctrl_c_ends_a_command_that_reads_with_one_line():
 def completed(tmp_path, program, words):
     """The completions of bash with the script that the program prints."""
     binary = tmp_path / program
-    binary.write_text(f"#!{sys.executable}\nfrom {PROGRAMS[program]} import main\nmain()\n")
+    binary.write_text(
+        f"#!{sys.executable}\nfrom {PROGRAMS[program]} import main\nmain()\n", encoding="utf-8"
+    )
     binary.chmod(0o755)
     function = f"_{program.replace('-', '_')}_completion"
     script = (
@@ -264,7 +266,7 @@ def test_bash_completes(tmp_path, program, words, expected):
 )
 def test_invalid_input_is_one_sentence_of_each_program(program, words, status, message, tmp_path):
     empty = tmp_path / "empty"
-    empty.write_text("")
+    empty.write_text("", encoding="utf-8")
     given = words.format(tmp=tmp_path, empty=empty, join=JOIN).split()
     done = CliRunner().invoke(COMMANDS[program], given)
     assert (done.exit_code, done.stdout) == (status, "")

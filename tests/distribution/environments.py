@@ -87,5 +87,5 @@ def _link(name, site):
 def workplace(folder):
     """Create a folder outside the checkout with the files that the checks use."""
     folder.mkdir()
-    (folder / "problem.json").write_text(json.dumps(PROBLEM) + "\n")
+    (folder / "problem.json").write_text(json.dumps(PROBLEM) + "\n", encoding="utf-8")
     return folder

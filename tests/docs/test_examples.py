@@ -36,7 +36,7 @@ APPLICATIONS = {
 def test_every_example_has_its_line_here():
     found = {p.relative_to(ROOT / "examples").as_posix() for p in (ROOT / "examples").rglob("*.py")}
     assert found == {*EXPECTED, *ON_A_BROKER, *ON_A_PAGE}
-    named = {n: (ROOT / "docs" / page).read_text() for n, page in ON_A_PAGE.items()}
+    named = {n: (ROOT / "docs" / page).read_text(encoding="utf-8") for n, page in ON_A_PAGE.items()}
     assert [n for n, page in named.items() if n.removesuffix(".py") not in page] == []
     shipped = {path.stem for path in (ROOT / "assignor/examples").glob("*.py")}
     assert shipped == {"__init__", "topologies", *APPLICATIONS}
@@ -44,7 +44,7 @@ def test_every_example_has_its_line_here():
 
 @pytest.mark.parametrize("name", APPLICATIONS)
 def test_applications_are_started_on_a_page(name):
-    page = (ROOT / "docs" / APPLICATIONS[name]).read_text()
+    page = (ROOT / "docs" / APPLICATIONS[name]).read_text(encoding="utf-8")
     assert f"python -m assignor.examples.{name} " in page
 
 
@@ -64,9 +64,11 @@ def test_assign_calls_a_custom_strategy_as_in_the_example(tmp_path, monkeypatch)
         "clients": {name: {"tags": {"zone": zone}} for name, zone in zones.items()},
     }
     file = tmp_path / "problem.json"
-    file.write_text(json.dumps(problem))
+    file.write_text(json.dumps(problem), encoding="utf-8")
     asked = ["assign", "--strategy", "own_strategy:by_zone", "--problem", str(file)]
-    assert f"assignor {' '.join(asked[:4])} FILE" in (ROOT / "examples/own_strategy.py").read_text()
+    assert f"assignor {' '.join(asked[:4])} FILE" in (ROOT / "examples/own_strategy.py").read_text(
+        encoding="utf-8"
+    )
     monkeypatch.chdir(ROOT / "examples")
     done = CliRunner().invoke(assignor, [*asked, "--format", "json"])
     assert done.exit_code == 0, done.stderr

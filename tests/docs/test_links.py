@@ -56,5 +56,8 @@ def test_every_page_of_the_docs_is_in_their_index():
 
 def test_headings_become_anchors_as_on_code_hosts(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("# What to *watch*: `poll`, and [more](x.md)\n\n## Messages\n\n## Messages\n")
+    page.write_text(
+        "# What to *watch*: `poll`, and [more](x.md)\n\n## Messages\n\n## Messages\n",
+        encoding="utf-8",
+    )
     assert anchors(page) == ["what-to-watch-poll-and-more", "messages", "messages-1"]

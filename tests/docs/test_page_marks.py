@@ -48,7 +48,8 @@ def test_marks_and_reasons_are_read_from_the_comment(monkeypatch, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
         "<!-- shape, exit 1 -->\n```console\n$ a \\\n    b\nout\n```\n\n"
-        "<!-- not run: no cluster -->\n```sh\n# what\nc\n```\n\n<!-- stop: a -->\n"
+        "<!-- not run: no cluster -->\n```sh\n# what\nc\n```\n\n<!-- stop: a -->\n",
+        encoding="utf-8",
     )
     first, second, third = blocks(page)
     assert (first.marks, first.commands) == (("shape", "exit 1"), [("a b", "out")])

@@ -107,7 +107,9 @@ def wrong_with(command):
         is_package = (ROOT / top).is_dir()
         return f"no module {name}" if is_package and not importlib.util.find_spec(name) else None
     if words[:1] == ["make"] and len(words) > 1 and words[1].islower():
-        targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        targets = re.findall(
+            r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+        )
         return None if words[1] in targets else f"no target {words[1]}"
     if not words or words[0] not in PROGRAMS:
         return None

@@ -10,14 +10,15 @@ The TOML files in this folder list them. A fault has
   for each row of the table that no other fault names; its last row answers as the first one, as
   code without a last row raises an exception, which proves little;
 
-and says who must notice it, one of
+and says who must notice it, by exactly one of `row`, `tests` and `commands`:
 
 - `row`: the tests that are marked with this row of tests/kips.toml, in all environments of the row
   or in those of `worlds`;
 - `tests`: files or node ids of tests;
 - `commands`: commands of tests/planted/oracles.py; `checker`: the rule that each of them reports as
-  broken with the fault and not without it. With `misses = true` it is the other way round;
-- `reason`: nothing notices it, and why.
+  broken with the fault and not without it. With `misses = true` it is the other way round.
+
+A row of a table may have a `reason`, why these notice nothing: another row has the same result.
 """
 
 import ast
@@ -25,11 +26,12 @@ import hashlib
 import importlib
 import json
 import tomllib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from tests.ledger import read_rows
 from tests.planted.tables import changed_table
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -90,9 +92,10 @@ def read_faults() -> tuple[Fault, ...]:
 
     Raises:
         MovedError: a table that does not exist.
+        ValueError: a fault with other keys than a fault has, or not with one who must notice it.
     """
     faults = [
-        Fault(file=path.name, **{name: _hashable(value) for name, value in entry.items()})
+        fault_from(path.name, entry)
         for path in sorted(FOLDER.glob("*.toml"))
         for entry in tomllib.loads(path.read_text(encoding="utf-8"))["fault"]
     ]
@@ -104,8 +107,26 @@ def read_faults() -> tuple[Fault, ...]:
     )
 
 
-def _hashable(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def fault_from(file: str, entry: dict[str, Any]) -> Fault:
+    """Return the fault of an entry of a file.
+
+    Raises:
+        ValueError: an unknown key or row, no place, or not exactly one who must notice it.
+    """
+    name = entry.get("rule") or entry.get("says")
+    where = f"{file}, fault {name!r} of {entry.get('place')}"
+    if unknown := sorted(set(entry) - {field.name for field in fields(Fault)}):
+        raise ValueError(f"{where}: unknown key {unknown[0]!r}; see tests/planted/faults.py")
+    values = {key: tuple(v) if isinstance(v, list) else v for key, v in entry.items()}
+    fault = Fault(**{"file": file, "place": "", **values})
+    if [bool(fault.row), bool(fault.tests), bool(fault.commands)].count(True) != 1:
+        raise ValueError(f"{where}: give exactly one of `row`, `tests` and `commands`")
+    if bool(fault.commands) != bool(fault.checker) or (fault.reason and not fault.rule):
+        raise ValueError(f"{where}: `checker` goes with `commands`, `reason` with `rule`")
+    rows = {row.id: row.where for row in read_rows()}
+    if fault.row and not (fault.row in rows and set(fault.worlds) <= set(rows[fault.row])):
+        raise ValueError(f"{where}: tests/kips.toml has no such row, or not with these worlds")
+    return fault
 
 
 def _each_row(fault: Fault, named: set[tuple[str, str]]) -> list[Fault]:

@@ -79,7 +79,8 @@ class Copy:
             done = self._run("pytest", "-x", "-q", "-rf", *_QUIETLY, *tests)
         failing = sorted(set(_FAILED.findall(done.stdout)))
         if done.returncode and not failing:
-            raise MovedError(f"{fault.name}: the tests do not run:\n{done.stdout[-1000:]}")
+            output = done.stdout + done.stderr
+            raise MovedError(f"{fault.name}: the tests do not run:\n{output[-1000:]}")
         if failing and not self.passes(failing[0]):
             raise MovedError(f"{fault.name}: {failing[0]} fails without the fault, too")
         return failing

@@ -6,11 +6,21 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from click.testing import CliRunner
 
 import probing
 from tests.ledger import read_rows
+from tests.planted.__main__ import main as planted
 from tests.planted.checkers import CHECKERS, best_fault
-from tests.planted.faults import ROOT, Fault, MovedError, changed_source, read_faults, table_of
+from tests.planted.faults import (
+    ROOT,
+    Fault,
+    MovedError,
+    changed_source,
+    fault_from,
+    read_faults,
+    table_of,
+)
 from tests.planted.results import (
     is_a_test,
     is_as_expected,
@@ -46,13 +56,21 @@ def copy(tmp_path_factory):
 def test_every_fault_has_its_place_and_who_must_notice_it():
     names = Counter(fault.name for fault in read_faults())
     assert [name for name, times in names.items() if times > 1] == []
-    rows = {row.id: row.where for row in read_rows()}
     for fault in read_faults():
         compile(changed_source(fault), fault.place, "exec")
-        assert [bool(fault.row), bool(fault.tests), bool(fault.commands)].count(True) == 1
-        assert bool(fault.commands) == bool(fault.checker)
-        assert not fault.row or set(fault.worlds) <= set(rows[fault.row])
-        assert not fault.reason or fault.rule
+
+
+@pytest.mark.parametrize(
+    ("keys", "error"),
+    [
+        ({"ruel": "none"}, "unknown key 'ruel'"),
+        ({}, "give exactly one of `row`, `tests` and `commands`"),
+        ({"row": "384-99"}, "tests/kips.toml has no such row"),
+    ],
+)
+def test_a_wrong_fault_is_an_error_that_names_it(keys, error):
+    with pytest.raises(ValueError, match=f"^some.toml, fault 'its row' of probing:here: {error}"):
+        fault_from("some.toml", {"place": "probing:here", "rule": "its row", **keys})
 
 
 def test_the_code_behind_every_promise_is_broken_in_every_environment():
@@ -66,14 +84,15 @@ def test_every_row_of_every_decision_table_is_removed_or_answers_as_another():
     changed = {(id(table_of(fault)), fault.rule) for fault in read_faults() if fault.rule}
     tables = {}
     for module in pkgutil.walk_packages(probing.__path__, "probing."):
-        for value in vars(importlib.import_module(module.name)).values():
+        for variable, value in vars(importlib.import_module(module.name)).items():
             for rows in value.values() if isinstance(value, dict) else [value]:
                 is_table = isinstance(rows, tuple) and len(rows) > 1
                 if is_table and all(hasattr(row, "holds") for row in rows):
-                    tables[id(rows)] = rows
+                    tables[id(rows)] = f"{module.name}:{variable}", rows
     assert len(tables) > 15
-    rows = {(key, row.name) for key, table in tables.items() for row in table}
-    assert {name for key, name in rows if (key, name) not in changed} == set()
+    rows = {(key, row.name, table) for key, (table, rows) in tables.items() for row in rows}
+    unchanged = sorted((table, name) for key, name, table in rows if (key, name) not in changed)
+    assert unchanged == [], 'add a fault with this `place` and `rule = "*"` to tests/planted/*.toml'
 
 
 def test_every_checker_has_a_fault_that_it_reports():
@@ -84,11 +103,12 @@ def test_every_checker_has_a_fault_that_it_reports():
 
 def test_stored_results_are_of_these_faults_and_all_were_noticed():
     results = read_results()
-    assert list(results) == [fault.name for fault in read_faults()]
+    names = [fault.name for fault in read_faults()]
+    stale = [f.name for f in read_faults() if not is_current(f, results.get(f.name))]
+    assert stale == [], "run python -m tests.planted, then python -m docs.generate"
+    assert list(results) == names, "run python -m tests.planted, then python -m docs.generate"
     for fault in read_faults():
-        result = results[fault.name]
-        assert is_current(fault, result), f"run python -m tests.planted {fault.name!r}"
-        for noticed in result.noticed.values():
+        for noticed in results[fault.name].noticed.values():
             assert is_as_expected(fault, noticed), fault.name
             if isinstance(noticed, str) and noticed:
                 assert is_a_test(noticed), f"run python -m tests.planted --anew {fault.name!r}"
@@ -105,6 +125,10 @@ def test_stored_results_are_of_these_faults_and_all_were_noticed():
 def test_a_fault_without_its_place_is_an_error(place, old):
     with pytest.raises(MovedError, match="moved"):
         changed_source(Fault(file="", says="moved", place=f"probing.{place}", old=old, new="raise"))
+
+
+def test_a_name_of_no_fault_is_a_usage_error():
+    assert CliRunner().invoke(planted, ["268-99"]).exit_code == 2
 
 
 @pytest.mark.slow

@@ -1,16 +1,18 @@
 """Run the fast tests of changed files: `make check`.
 
-Changed files differ from the merge base with origin/main (from the last commit, if there is no such
-branch), or are not tracked yet. How tests are chosen:
+Changed files differ from the merge base with origin/main, else with main (from the last commit, if
+there is neither), or are not tracked yet. How tests are chosen:
 
 - a changed module of the product stands for its sub-package (`assignor.placement`); the tests of
   that sub-package run, and those of every sub-package that imports the changed module itself, or
   that imports its sub-package and is of the same package. So a change of `encoding.kafka` does not
   run the tests of `assignor`, which import the front door of `encoding`: `make test` does;
+- tests below `tests/PACKAGE` that have the name of no sub-package run with each module of the
+  package that they import, directly or not;
 - a sub-package without tests of its own, as `system_tests.support`, runs those of its package, and
   `system_tests` its scenarios too;
-- a changed test file is run itself, with what is changed beside it; a changed helper, its folder
-  and those that import it; a file of data, the nearest folder that has tests;
+- a changed test file is run itself, and its tests that are not fast are named at the end; a changed
+  helper, its folder and those that import it; a file of data, the nearest folder that has tests;
 - a changed page runs tests/docs; a generator of pages, what compares pages with the code too;
 - a page or a file of data also runs the test files that name it;
 - a changed command runs tests/cli, and any module of the product tests/planted, which has lines of
@@ -29,7 +31,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -68,15 +70,24 @@ FAST: Final = "not slow and not clock and not real and not nightly"
 _NOTHING_RAN: Final = 5
 
 
-def changed_files(root: Path = ROOT) -> list[str]:
-    """Files that differ from the merge base with origin/main, or from HEAD; new ones too.
+def base_of(root: Path = ROOT) -> str:
+    """Merge base with origin/main, else with main; `HEAD` if there is neither.
 
     Raises:
         ClickException: git fails.
     """
-    refs = _git(root, "for-each-ref", "--format=%(refname)%00", "refs/remotes/origin/main")
-    base = _git(root, "merge-base", "HEAD", "origin/main")[0].strip() if refs else "HEAD"
-    names = _git(root, "diff", "--name-only", "--no-renames", "-z", base)
+    names = ("refs/heads/main", "refs/remotes/origin/main")
+    refs = _git(root, "for-each-ref", "--format=%(refname)%00", *names)
+    return _git(root, "merge-base", "HEAD", refs[-1].strip())[0].strip() if refs else "HEAD"
+
+
+def changed_files(root: Path = ROOT) -> list[str]:
+    """Files that differ from the merge base with main, or from HEAD; new ones too.
+
+    Raises:
+        ClickException: git fails.
+    """
+    names = _git(root, "diff", "--name-only", "--no-renames", "-z", base_of(root))
     return sorted({*names, *_git(root, "ls-files", "-z", "--others", "--exclude-standard")})
 
 
@@ -124,6 +135,26 @@ def tests_of(unit: str) -> str | None:
     folder = f"tests/{unit.replace('.', '/')}"
     file = f"{folder.rpartition('/')[0]}/test_{unit.rpartition('.')[2]}.py"
     return next((path for path in (folder, file) if (ROOT / path).exists()), None)
+
+
+def unnamed_tests_of(module: str, graph: grimp.ImportGraph) -> set[str]:
+    """Tests of its package that have no sub-package's name and import it, directly or not."""
+    package = module.partition(".")[0]
+    found = set()
+    for file, names in _imports().items():
+        path = Path(*Path(file).parts[:3])
+        own_name = f"{package}.{path.stem.removeprefix('test_')}"
+        is_test = _is_test(path.name) or not path.suffix
+        if file.startswith(f"tests/{package}/") and is_test and own_name not in graph.modules:
+            used = {
+                other
+                for name in names & graph.modules
+                for other in (name, *graph.find_upstream_modules(name))
+            }
+            # A command imports its modules by name when it is called.
+            if module in used or f"{package}.cli.main" in used:
+                found.add(path.as_posix())
+    return found
 
 
 def importers_of(name: str) -> list[str]:
@@ -219,6 +250,7 @@ def _tests_for_product(name: str, graph: grimp.ImportGraph) -> set[str]:
     units = units_of(module, graph) if is_python else {unit_of(module)}
     found = {path for unit in units if (path := tests_of(unit))}
     if is_python:
+        found |= unnamed_tests_of(module, graph)
         found |= {TESTS_OF_LINES, *([TESTS_OF_COMMANDS] if COMMANDS.match(name) else [])}
     if not tests_of(unit_of(module)):
         package = module.partition(".")[0]
@@ -226,12 +258,28 @@ def _tests_for_product(name: str, graph: grimp.ImportGraph) -> set[str]:
     return found
 
 
+def tests_left(files: Sequence[str]) -> list[str]:
+    """Those of these test files with tests that are not fast."""
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-m", f"not ({FAST})"]
+    collected = subprocess.run(
+        [*command, *files],
+        cwd=ROOT,
+        env={**os.environ, "NIGHTLY": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    return [file for file in files if f"{file}::" in collected]
+
+
 @click.command(help=__doc__)
 @click.option("--workers", type=int, default=2, show_default=True, help="Processes that test.")
 @click.option("--list", "is_list", is_flag=True, help="Print what would run, and end.")
 def main(*, workers: int, is_list: bool) -> None:
     """Choose, print, test."""
-    files = changed_files()
+    files, base = changed_files(), base_of()
+    if not files and base in {"HEAD", _git(ROOT, "rev-parse", "HEAD")[0].strip()}:
+        click.echo("nothing differs from HEAD, and HEAD is on main: `make test` runs all tests")
     graph = grimp.build_graph(*PACKAGES, cache_dir=str(ROOT / ".import_linter_cache"))
     tests = chosen(files, graph)
     click.echo(f"{len(files)} changed files; fast tests of: {' '.join(tests)}")
@@ -241,6 +289,9 @@ def main(*, workers: int, is_list: bool) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-n", str(workers), "--dist", "loadgroup"]
     command += ["--no-loadscope-reorder", "-m", FAST, *tests]
     status = subprocess.run(command, cwd=ROOT, env=os.environ, check=False).returncode
+    if left := tests_left([file for file in files if _is_test(file) and (ROOT / file).exists()]):
+        click.echo(f"not run, as they are not fast: the other tests of {' '.join(left)}; run them")
+        click.echo(f"    NIGHTLY=1 python -m pytest -n 0 {' '.join(left)}")
     sys.exit(0 if status == _NOTHING_RAN else status)
 
 

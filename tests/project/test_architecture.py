@@ -11,8 +11,8 @@ from encoding import DecodeError, EncodeError, RebalanceError
 from spark_assign.tables.errors import BadTable
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "ARCHITECTURE.md").read_text()
-SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LINES = 200
 PACKAGES = ("encoding", "probing", "assignor", "spark_assign", "system_tests")
 # Folders of the assignor that talk to a client, a terminal, a disk or a log.
@@ -51,7 +51,9 @@ def test_every_path_exists(section, path):
 
 def test_every_name_is_defined():
     sources = "\n".join(
-        p.read_text() for package in PACKAGES for p in sorted((ROOT / package).rglob("*.py"))
+        p.read_text(encoding="utf-8")
+        for package in PACKAGES
+        for p in sorted((ROOT / package).rglob("*.py"))
     )
     defined = set(re.findall(r"^\s*(?:class |(?:async )?def )?(\w+)\b", sources, re.MULTILINE))
     assert [name for name in NAMES if name not in defined | set(PACKAGES)] == []

@@ -31,7 +31,9 @@ def test_every_module_that_prints_rows_is_run_by_a_part():
     says = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__")
         for path in (ROOT / "benchmarks").rglob("*.py")
-        if re.search(r"^from benchmarks\.rows import", path.read_text(), re.MULTILINE)
+        if re.search(
+            r"^from benchmarks\.rows import", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
     }
     assert len(says) > len(PARTS) / 2
     assert says - started - {"benchmarks.table"} == set()

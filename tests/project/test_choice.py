@@ -18,6 +18,8 @@ def graph():
     ("file", "tests"),
     [
         ("assignor/stores/disk.py", {"tests/assignor/stores", "tests/assignor/embedding"}),
+        ("probing/leader/decide.py", {"tests/probing/leader", "tests/probing/groups"}),
+        ("spark_assign/huge/job.py", {"tests/spark_assign/huge", "tests/spark_assign/cluster"}),
         ("system_tests/cli/soak.py", {"tests/system_tests/cli", "tests/cli", "tests/planted"}),
         ("system_tests/support/jvm/codec.py", {"tests/system_tests", "system_tests/scenarios"}),
         ("tests/probing/rebootstrap/well_formed.py", {"tests/probing/groups"}),
@@ -36,17 +38,26 @@ def test_a_changed_file_has_its_tests_and_few_others(graph, file, tests):
 
 
 @pytest.mark.usefixtures("clock")
-def test_a_renamed_file_has_both_names(tmp_path):
+def test_changes_are_those_since_main_and_a_renamed_file_has_both_names(tmp_path):
     def git(*words):
         name = ("-c", "user.name=n", "-c", "user.email=n@example.org")
         subprocess.run(["git", *name, *words], cwd=tmp_path, check=True, capture_output=True)
 
-    git("init", "-q")
-    (tmp_path / "öld.py").write_text("something\n" * 50)
+    git("init", "-q", "-b", "main")
+    (tmp_path / "öld.py").write_text("something\n" * 50, encoding="utf-8")
     git("add", ".")
     git("commit", "-q", "-m", "first")
+    git("checkout", "-q", "-b", "other")
     git("mv", "öld.py", "new.py")
+    git("commit", "-q", "-m", "second")
     assert changed.changed_files(tmp_path) == ["new.py", "öld.py"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("clock")
+def test_changed_test_files_with_tests_that_are_not_fast_are_named():
+    files = ["tests/project/test_choice.py", "tests/project/test_words.py"]
+    assert changed.tests_left(files) == files[:1]
 
 
 def test_groups_of_tests_reach_the_scheduler(request):

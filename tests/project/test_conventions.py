@@ -21,14 +21,17 @@ def shipped():
 
 
 def test_modules_are_small():
-    sizes = {p.relative_to(ROOT).as_posix(): len(p.read_text().splitlines()) for p in files(".py")}
+    sizes = {
+        p.relative_to(ROOT).as_posix(): len(p.read_text(encoding="utf-8").splitlines())
+        for p in files(".py")
+    }
     assert {name: n for name, n in sizes.items() if n > MODULE_LINES} == {}
 
 
 def test_functions_fit_a_screen():
     long = {}
     for path in files(".py"):
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         for name, length in lengths(text) if may_be_long(text) else ():
             if length > FUNCTION_LINES:
                 long[f"{path.relative_to(ROOT)}:{name}"] = length
@@ -83,22 +86,24 @@ def test_packages_are_typed(package):
 
 def test_no_test_module_is_used_by_another_one():
     pattern = re.compile(r"^from tests[\w.]*(?:\.test_\w+ import| import .*\btest_)", re.MULTILINE)
-    users = [p.relative_to(ROOT) for p in files(".py") if pattern.search(p.read_text())]
+    users = [
+        p.relative_to(ROOT) for p in files(".py") if pattern.search(p.read_text(encoding="utf-8"))
+    ]
     assert users == []
 
 
 def test_generated_pages_have_not_drifted():
-    assert drifted() == []
+    assert drifted() == [], "run python -m docs.generate"
 
 
 def test_readme_is_short_and_starts_with_a_command():
-    lines = (ROOT / "README.md").read_text().splitlines()
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= README_LINES
     assert "```console" in lines[:8]
 
 
 def test_changelog_has_a_wire_heading_for_each_release():
-    text = (ROOT / "CHANGELOG.md").read_text()
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     releases = re.findall(r"^## .*?(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
     assert releases
     assert [r.splitlines()[0] for r in releases if "### Wire" not in r] == []
@@ -112,8 +117,32 @@ def test_no_file_names_a_place_outside_the_project():
         f"{path.relative_to(ROOT)}:{number}"
         for path in files(".py", ".md", ".toml", ".txt", "Makefile", "run")
         if path.name != "test_conventions.py"
-        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
         if pattern.search(line)
+    ]
+    assert found == []
+
+
+def opens_text(call):
+    """Whether a call reads or writes text in the encoding of the locale; modes are literals."""
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    if "encoding" in {word.arg for word in call.keywords}:
+        return False
+    if name in {"read_text", "write_text"}:
+        return len(call.args) == ["read_text", "write_text"].index(name)
+    words = [word.value for word in call.args if isinstance(word, ast.Constant)]
+    modes = [word for word in words if re.fullmatch(r"[rwax][bt+]*", str(word))]
+    if modes:
+        return name.lower().endswith(("open", "temporaryfile")) and "b" not in modes[0]
+    return name == "fdopen" or getattr(call.func, "id", "") == "open"
+
+
+def test_text_of_files_is_utf_8_in_every_locale():
+    found = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in files(".py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and opens_text(call)
     ]
     assert found == []
 
@@ -123,7 +152,7 @@ def test_comments_excuse_every_silenced_check():
     found = [
         f"{path.relative_to(ROOT)}:{number}"
         for path in shipped()
-        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
         if silent.search(line)
     ]
     assert found == []
@@ -136,5 +165,7 @@ def test_a_test_that_fails_is_not_run_again():
     )
     names = ("pyproject.toml", "constraints.txt", "requirements.lock", "Makefile")
     paths = [*(ROOT / name for name in names), *files(".py")]
-    found = {p.relative_to(ROOT).as_posix() for p in paths if again.search(p.read_text())}
+    found = {
+        p.relative_to(ROOT).as_posix() for p in paths if again.search(p.read_text(encoding="utf-8"))
+    }
     assert found - {Path(__file__).relative_to(ROOT).as_posix()} == set()

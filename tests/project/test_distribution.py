@@ -102,12 +102,14 @@ def test_front_doors_print_nothing_start_nothing_and_load_no_client(tmp_path):
 
 
 def test_every_extra_and_every_python_that_is_promised_is_tried():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert set(WITH) == (
         set(project["optional-dependencies"]) - FOR_DEVELOPERS - IN_ITS_OWN_ENVIRONMENT
     )
     promised = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
-    (tried,) = re.findall(r"^PYTHONS \?= (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    (tried,) = re.findall(
+        r"^PYTHONS \?= (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert tried.split() == promised
 
 

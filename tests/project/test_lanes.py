@@ -4,15 +4,17 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests import nightly
 from tests.ledger import read_marks
+from tests.project.checkout import files
 
 ROOT = nightly.ROOT
 TESTS = """
-import subprocess, sys, threading, time
+import asyncio, os, signal, subprocess, sys, threading, time
 import pytest
 
 @pytest.mark.nightly("takes minutes", but=("b",))
@@ -28,21 +30,45 @@ def test_a_process(): subprocess.run([sys.executable, "-c", ""], check=True)
 
 def test_a_sleep(): time.sleep(0.001)
 
+def test_a_coroutine(): asyncio.run(asyncio.sleep(0.001))
+
+def test_an_event(): threading.Event().wait(0.001)
+
 @pytest.mark.usefixtures("clock")
 def test_a_clock(): time.sleep(0.001)
 
-@pytest.mark.usefixtures("alone")
-def test_a_signal(): time.sleep(0.001)
+@pytest.mark.usefixtures("clock")
+def test_own_signal(): os.kill(os.getpid(), signal.SIGCONT)
 
-def test_no_clock(): time.sleep(0)
+@pytest.mark.usefixtures("clock")
+def test_a_raised_signal(): signal.raise_signal(signal.SIGCONT)
+
+@pytest.mark.usefixtures("clock")
+def test_a_timer():
+    signal.setitimer(signal.ITIMER_VIRTUAL, 100)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+@pytest.mark.usefixtures("alone")
+def test_a_signal(): os.kill(os.getpid(), signal.SIGCONT)
+
+def test_no_clock():
+    time.sleep(0)
+    asyncio.run(asyncio.sleep(0))
+    event = threading.Event()
+    event.set()
+    event.wait(1)
 """
+WITHOUT_CLOCK = {"a_thread", "a_process", "a_sleep", "a_coroutine", "an_event"}
+WITHOUT_ALONE = {"own_signal", "a_raised_signal", "a_timer"}
 ROW = '@pytest.mark.kip("268-10", "sim")\n'
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow]
 
 
 def session(folder, *options, tests=TESTS, **environment):
-    (folder / "conftest.py").write_text((ROOT / "conftest.py").read_text())
-    (folder / "test_it.py").write_text(tests)
+    (folder / "conftest.py").write_text(
+        (ROOT / "conftest.py").read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    (folder / "test_it.py").write_text(tests, encoding="utf-8")
     outer = ("PYTEST_XDIST", "PYTEST_ADDOPTS", "PYTEST_CURRENT", "NIGHTLY", "HYPOTHESIS")
     inherited = {name: v for name, v in os.environ.items() if not name.startswith(outer)}
     return subprocess.run(
@@ -76,24 +102,17 @@ def outcomes(ended):
 
 
 def test_a_run_leaves_out_what_is_nightly_and_fails_what_uses_a_clock_without_its_fixture(tmp_path):
-    found = outcomes(session(tmp_path))
-    assert {name for name, outcome in found.items() if outcome == "PASSED"} == {
-        "test_some_at_night[b]",
-        "test_a_clock",
-        "test_a_signal",
-        "test_no_clock",
-    }
-    assert {name for name, outcome in found.items() if outcome == "ERROR"} == {
-        "test_a_thread",
-        "test_a_process",
-        "test_a_sleep",
-    }
+    found = outcomes(session(tmp_path, "-n", "1", "--dist", "loadgroup"))  # ids without "@group"
+    assert not [name for name in found if "night" in name and name != "test_some_at_night[b]"]
+    errors = {name.removeprefix("test_") for name, result in found.items() if result == "ERROR"}
+    assert errors == WITHOUT_CLOCK | WITHOUT_ALONE
 
 
 INTERRUPT = """
 import signal
 import pytest
 
+@pytest.mark.usefixtures("alone")
 def test_an_interrupt():
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
@@ -112,22 +131,23 @@ def test_a_test_can_interrupt_itself_in_a_run_that_ignores_interrupts(tmp_path):
 @pytest.mark.parametrize(
     ("marks", "tests"),
     [
-        ("not clock and not nightly", {"test_a_thread", "test_a_process", "test_a_sleep"}),
-        ("clock and not alone", {"test_a_clock"}),
-        ("alone", {"test_a_signal"}),
-        ("nightly", {"test_some_at_night[a]", "test_some_at_night[b]", "test_all_at_night"}),
+        ("not clock and not nightly", WITHOUT_CLOCK),
+        ("clock and not alone", {"a_clock", *WITHOUT_ALONE}),
+        ("alone", {"a_signal"}),
+        ("nightly", {"some_at_night[a]", "some_at_night[b]", "all_at_night"}),
     ],
 )
 def test_marks_select_the_lanes_and_a_night_takes_everything(tmp_path, marks, tests):
-    found = set(outcomes(session(tmp_path, "-m", marks, NIGHTLY="1")))
-    assert found - {"test_no_clock"} == tests
+    found = outcomes(session(tmp_path, "-m", marks, NIGHTLY="1"))
+    assert {name.removeprefix("test_") for name in found} - {"no_clock"} == tests
 
 
 @pytest.mark.parametrize(
     ("options", "old", "new", "error"),
     [
         ((), '@pytest.mark.nightly("takes h', ROW + '@pytest.mark.nightly("takes h', "a row"),
-        (("-n", "2"), 'nightly("takes hours")', "nightly", "why not in every run"),
+        (("-n", "2"), 'nightly("takes hours")', "nightly", "test_all_at_night: give its mark"),
+        ((), TESTS, "import pytest\n@pytest.mark.nightly('r')\ndef test_it(): pass", "NIGHTLY=1"),
     ],
 )
 def test_a_nightly_proof_of_a_row_or_no_reason_is_a_usage_error(tmp_path, options, old, new, error):
@@ -148,7 +168,7 @@ def test_a_skipped_proof_fails_the_ledger(tmp_path):
     file, _, test = mark.test.partition("::")
     (tmp_path / file).parent.mkdir(parents=True)
     skipped = "import pytest\n\n@pytest.mark.skip\ndef {}(): pass\n"
-    (tmp_path / file).write_text(skipped.format(test))
+    (tmp_path / file).write_text(skipped.format(test), encoding="utf-8")
     ended = session(tmp_path, "--ledger", "-k", test, tests="")
     assert ended.returncode == pytest.ExitCode.TESTS_FAILED
     assert f"ledger: {mark.row} (core): {mark.test} ['skipped']" in ended.stdout
@@ -162,7 +182,7 @@ def test_a_run_that_ends_early_with_status_0_is_not_green(tmp_path, ends, verdic
     ended = session(tmp_path, "--verdict", ".verdict", tests=tests)
     assert (tmp_path / ".verdict").exists() == bool(verdict)
     if verdict:
-        assert (tmp_path / ".verdict").read_text() == verdict
+        assert (tmp_path / ".verdict").read_text(encoding="utf-8") == verdict
         assert "2 tests did not run, as test_it.py::test_a" in ended.stdout
 
 
@@ -178,4 +198,8 @@ def test_samples_and_examples_are_the_same_in_each_run_and_all_at_night(monkeypa
 
 
 def test_the_list_of_what_only_the_night_runs_is_current():
-    assert nightly.PAGE.read_text(encoding="utf-8") == nightly.page(), "run python -m tests.nightly"
+    is_current = nightly.PAGE.read_text(encoding="utf-8") == nightly.page()
+    assert is_current, "run python -m tests.nightly"
+    users = [path for path in files(".py") if "is_nightly()" in path.read_text(encoding="utf-8")]
+    allowed = [Path(__file__), ROOT / "conftest.py", ROOT / "tests/nightly.py"]
+    assert sorted(users) == sorted(allowed), "call `sample` or `examples`"

@@ -24,8 +24,8 @@ LEAVING = """
 
 @pytest.mark.usefixtures("clock")
 def test_a_module_that_leaves_something_fails_and_the_next_one_does_not(tmp_path):
-    (tmp_path / "test_a.py").write_text(textwrap.dedent(LEAVING))
-    (tmp_path / "test_b.py").write_text("def test_it(): pass\n")
+    (tmp_path / "test_a.py").write_text(textwrap.dedent(LEAVING), encoding="utf-8")
+    (tmp_path / "test_b.py").write_text("def test_it(): pass\n", encoding="utf-8")
     command = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.leftovers", "-q", "-rE"]
     ended = subprocess.run(
         [sys.executable, *command, "--rootdir", str(tmp_path), str(tmp_path)],

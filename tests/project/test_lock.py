@@ -21,17 +21,20 @@ LOCKS = {"requirements.lock": "constraints.txt", "requirements-quix.lock": "cons
 
 
 def pins(constraints):
-    lines = (ROOT / constraints).read_text().split()
+    lines = (ROOT / constraints).read_text(encoding="utf-8").split()
     return {normal(name): version for name, version in (line.split("==") for line in lines)}
 
 
 def locked(lock):
-    return {normal(name): version for name, version, *_ in ROW.findall((ROOT / lock).read_text())}
+    return {
+        normal(name): version
+        for name, version, *_ in ROW.findall((ROOT / lock).read_text(encoding="utf-8"))
+    }
 
 
 @pytest.mark.parametrize(("lock", "constraints"), LOCKS.items())
 def test_every_row_of_a_lock_has_the_version_of_the_constraints_and_a_checksum(lock, constraints):
-    text = (ROOT / lock).read_text()
+    text = (ROOT / lock).read_text(encoding="utf-8")
     body = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("#"))
     assert ROW.sub("", body) == ""
     pinned = pins(constraints)
@@ -41,7 +44,7 @@ def test_every_row_of_a_lock_has_the_version_of_the_constraints_and_a_checksum(l
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_every_dependency_is_locked(lock):
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     names = NOT_LOCKED if "quix" in lock else extras.keys() - NOT_LOCKED
     rows = [*project["dependencies"], *(row for name in names for row in extras[name])]

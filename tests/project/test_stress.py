@@ -3,7 +3,7 @@
 from tests.stress import command_of, read_result
 
 LINES = """
-[gw0] [  1%] PASSED tests/a.py::test_first[a b]@tests/a.py
+[gw0] [  1%] PASSED tests/a.py::test_first[a b]
 [gw1] [  2%] PASSED tests/b.py::test_other
 [gw0] [  3%] FAILED tests/a.py::test_second
 [gw1] [  4%] SKIPPED tests/b.py::test_skipped

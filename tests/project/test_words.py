@@ -110,7 +110,7 @@ def test_no_name_is_a_pronoun():
         f"{path}:{line}: {name}: name what it is"
         for path in NAMES
         if path.endswith(".py") and path != THIS
-        for line, name, is_test in names_of((ROOT / path).read_text())
+        for line, name, is_test in names_of((ROOT / path).read_text(encoding="utf-8"))
         if is_pronoun(name, is_test=is_test)
     ]
     assert found == []

@@ -12,6 +12,7 @@ A program that is called without a subcommand prints its help on stderr instead,
 and 141 are what a shell reports for a program that SIGINT or SIGPIPE ended.
 """
 
+import errno
 import io
 import os
 import sys
@@ -128,14 +129,21 @@ def _status_of(name: str, run: Callable[[], object]) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        ends = EnvironmentFailed(f"{where}{error.strerror or error}")
+        ends = EnvironmentFailed(_sentence_of(error))
     else:
         return 0
     sys.stdout.flush()
     if not isinstance(ends, Interrupted) or claim_report():
         say(*_program_and_sentence(name, ends))
     return ends.exit_code
+
+
+def _sentence_of(error: OSError) -> str:
+    """Return what failed and where; a file that gets no descriptor is not the cause."""
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return "this process has no file descriptors left; raise its limit (ulimit -n)"
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}"
 
 
 def _run_or_interrupt(run: Callable[[], object]) -> None:

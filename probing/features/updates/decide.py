@@ -83,12 +83,12 @@ def decide_update(view: ControllerView, request: UpdateRequest) -> UpdateOutcome
     for row in REQUEST_RULES:
         if row.holds(view, request):
             return _refused_whole(view, request, row)
-    results = _results(view, request)
     together = request.together or view.model is UpdateModel.KAFKA
+    results = _results(view, request, together=together)
     failed = next((row for row in results if not row.ok), None)
     if failed is not None and together:
         return UpdateOutcome(results=_all_fail(results, failed), finalized=view.finalized)
-    records = _records(view, results)
+    records = _records(results)
     if request.validate_only or not records:
         return UpdateOutcome(results=results, finalized=view.finalized)
     changes = {record.feature: record.level for record in records}
@@ -97,19 +97,26 @@ def decide_update(view: ControllerView, request: UpdateRequest) -> UpdateOutcome
     )
 
 
-def _records(view: ControllerView, results: tuple[UpdateResult, ...]) -> tuple[LevelRecord, ...]:
-    """Return the records of the lines that succeed, in the order of feature names."""
+def _records(results: tuple[UpdateResult, ...]) -> tuple[LevelRecord, ...]:
+    """Return the records of the lines that succeed, in the order of feature names.
+
+    Kafka's controller also writes a record of a level that is already in force.
+    """
     return tuple(
         LevelRecord(feature=row.feature, level=row.new_level)
         for row in sorted(results, key=lambda row: row.feature)
-        if row.ok and row.new_level != view.finalized.level_of(row.feature)
+        if row.ok
     )
 
 
-def _results(view: ControllerView, request: UpdateRequest) -> tuple[UpdateResult, ...]:
-    """Return the result of each line, given the levels that the other successful lines set.
+def _results(
+    view: ControllerView, request: UpdateRequest, *, together: bool
+) -> tuple[UpdateResult, ...]:
+    """Return the result of each line.
 
-    A failed line stays failed, so the loop runs at most once per line.
+    If all lines are applied together, a line is decided as if all others succeed. Otherwise it is
+    decided given the levels that the other successful lines set. A failed line stays failed, so the
+    loop runs at most once per line.
     """
     failed: dict[str, UpdateResult] = {}
     while True:
@@ -122,7 +129,7 @@ def _results(view: ControllerView, request: UpdateRequest) -> tuple[UpdateResult
             for row in request.updates
         )
         failing = {row.feature: row for row in results if not row.ok}
-        if request.together or failing == failed:
+        if together or failing == failed:
             return results
         failed = failing
 

@@ -15,16 +15,15 @@ from encoding import (
 from probing import LeaderModel, find_release
 from system_tests.support.jvm import RealCodec
 from tests.encoding.strategies import assignments, subscriptions
-from tests.nightly import is_nightly
+from tests.nightly import examples
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
-_EXAMPLES = 500 if is_nightly() else 150
 _NIGHTLY = pytest.mark.nightly("a JVM, 10 s; golden vectors have all releases")
 # Their encoders write their own latest version as the second number, whatever it was (KAFKA-8649).
 _WRITES_ITS_OWN = LeaderModel.EMPTY_AND_OWN
 _random_values = settings(
-    max_examples=_EXAMPLES,
+    max_examples=examples(450),
     deadline=None,
     database=None,
     derandomize=True,

@@ -247,13 +247,13 @@ def test_a_user_without_the_right_gets_an_error_and_nothing_is_changed(
     tmp_path, name, level_release
 ):
     users = {"admin": "secret", "bob": "word"}
-    config = {}
+    config = {user: tmp_path / user for user in users}
     for user, word in users.items():
-        config[user] = tmp_path / user
         config[user].write_text(
             "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config="
             "org.apache.kafka.common.security.plain.PlainLoginModule required "
-            f'username="{user}" password="{word}";\n'
+            f'username="{user}" password="{word}";\n',
+            encoding="utf-8",
         )
     release = broker_release(name)
     with running_real_broker(release, level_release=level_release, users=users) as broker:

@@ -70,7 +70,7 @@ def test_a_forgotten_pin_is_named_in_a_mixed_group(word_count_on, kafka_3_9, tmp
 def _check_the_saved_file(group, found, file):
     done = inspect(group, "--save", file, "--dies", "jvm1")
     assert done.exit_code == 0, done.output
-    state = read_problem(json.loads(file.read_text())).state
+    state = read_problem(json.loads(file.read_text(encoding="utf-8"))).state
     assert sorted(state.clients) == sorted(client["process_id"] for client in found["clients"])
     taken = CliRunner().invoke(main, ["assign", "--problem", str(file), "--simulate"])
     assert taken.exit_code == 0, taken.output
@@ -146,7 +146,8 @@ def test_users_see_permitted_groups_and_the_missing_rights(tmp_path):
             file.write_text(
                 "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
                 "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule "
-                f'required \\\n  username="{user}" password="{word}";\n'
+                f'required \\\n  username="{user}" password="{word}";\n',
+                encoding="utf-8",
             )
             servers = ("--bootstrap-server", broker.sasl_servers, "--timeout", "60")
             options = (*servers, "--command-config", str(file))

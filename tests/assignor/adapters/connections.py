@@ -63,5 +63,8 @@ def refusing_server():
 
 def properties(tmp_path, **given):
     file = tmp_path / "client.properties"
-    file.write_text("".join(f"{key.replace('_', '.')}={value}\n" for key, value in given.items()))
+    file.write_text(
+        "".join(f"{key.replace('_', '.')}={value}\n" for key, value in given.items()),
+        encoding="utf-8",
+    )
     return file

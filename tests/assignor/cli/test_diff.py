@@ -19,7 +19,7 @@ def call(*arguments, problem=None):
 def files(tmp_path):
     def write(name, *lines):
         path = tmp_path / name
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
         return path
 
     return write

@@ -65,7 +65,7 @@ def test_reports_of_bounces_need_no_extra(tmp_path):
     words = ["simulate", "--seed", "7", "--report", str(file)]
     done = run_without(["plotly", "plotly.graph_objects"], "system_tests.cli.main", *words)
     assert done.returncode == 0, done.stderr
-    assert "<svg" in file.read_text()
+    assert "<svg" in file.read_text(encoding="utf-8")
 
 
 def test_a_missing_module_of_the_package_is_a_defect_and_gets_no_advice():
@@ -96,5 +96,7 @@ def test_completion_leaves_out_what_cannot_be_loaded(monkeypatch):
 
 
 def test_every_extra_that_is_named_exists():
-    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads(
+        (Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8")
+    )["project"]
     assert set(EXTRA_BY_LIBRARY.values()) <= set(project["optional-dependencies"])

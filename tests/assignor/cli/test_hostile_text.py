@@ -1,6 +1,7 @@
 """Foreign text in the output of commands: printable, on one line, without markup."""
 
 import json
+import os
 from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
@@ -179,7 +180,7 @@ def test_a_group_that_cannot_be_saved_is_left_out_on_one_line(monkeypatch, looks
     done = run(monkeypatch, looks, "--all", "--save", tmp_path / "groups.jsonl")
     assert done.exit_code == 0, done.output
     assert r"warning: group unlucky\n[red] is not saved: ZeroDivisionError" in done.stderr
-    assert len((tmp_path / "groups.jsonl").read_text().splitlines()) == 2
+    assert len((tmp_path / "groups.jsonl").read_text(encoding="utf-8").splitlines()) == 2
 
 
 # What all commands print with
@@ -252,7 +253,8 @@ BLOB = encode_subscription(
 )
 @pytest.mark.parametrize("problem", [NAMED, WRONG, {FORGED: FORGED}], ids=["named", "wrong", "odd"])
 def test_no_command_lets_foreign_text_out_as_it_is(words, problem):
-    done = CliRunner().invoke(main, words, input=json.dumps(problem) + "\n")
+    given = [os.fsdecode(word.encode()) for word in words]  # as a process gets them, in any locale
+    done = CliRunner().invoke(main, given, input=json.dumps(problem) + "\n")
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     lines = (done.stdout + done.stderr).split("\n")
     assert len(lines) > 1

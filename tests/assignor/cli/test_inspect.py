@@ -136,7 +136,7 @@ def test_a_saved_group_is_taken_by_the_other_commands(placed, pinned, tmp_path):
     ):
         taken = CliRunner().invoke(main, [str(word) for word in words])
         assert taken.exit_code == 0, taken.output
-    assert json.loads(file.read_text())["events"][0]["type"] == "leave"
+    assert json.loads(file.read_text(encoding="utf-8"))["events"][0]["type"] == "leave"
 
 
 def test_saving_what_cannot_be_saved_ends_with_a_sentence(placed, pinned, tmp_path):
@@ -154,11 +154,13 @@ def test_all_groups_are_saved_a_line_each_and_the_left_out_are_named(placed, pin
     file = tmp_path / "groups.jsonl"
     done = inspect(placed, "--all", "--save", file)
     assert done.exit_code == 0, done.output
-    problems = {json.loads(line)["name"]: line for line in file.read_text().splitlines()}
+    problems = {
+        json.loads(line)["name"]: line for line in file.read_text(encoding="utf-8").splitlines()
+    }
     assert pinned in problems
     assert len(problems) == 2
     inspect(placed, "--group", pinned, "--save", tmp_path / "one")
-    problem = json.loads((tmp_path / "one").read_text())
+    problem = json.loads((tmp_path / "one").read_text(encoding="utf-8"))
     assert json.loads(problems[pinned])["clients"] == problem["clients"]
     (warning,) = [line for line in done.stderr.splitlines() if "is not saved" in line]
     assert warning.startswith("warning: group stock is not saved: group stock with 1 member is no")

@@ -72,7 +72,7 @@ def test_describe_shows_the_format_and_the_current_levels(storage):
 
 def test_a_disk_that_refuses_is_an_environment_failure(storage, tmp_path):
     blocked = tmp_path / "file"
-    blocked.write_text("no folder")
+    blocked.write_text("no folder", encoding="utf-8")
     status, _, err = storage("format", folder=blocked / "log")
     assert (status, "cannot be" in err) == (3, True)
 

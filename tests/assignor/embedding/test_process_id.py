@@ -58,11 +58,11 @@ def is_free(monkeypatch):
 
 
 def test_a_lock_that_is_a_link_leaves_what_it_leads_to(tmp_path):
-    (tmp_path / "victim").write_text("kept")
+    (tmp_path / "victim").write_text("kept", encoding="utf-8")
     (tmp_path / "process.lock").symlink_to(tmp_path / "victim")
     with pytest.raises(StoreError, match=r"process\.lock is a symbolic link to .*victim"):
         LockedDirectory(tmp_path)
-    assert (tmp_path / "victim").read_text() == "kept"
+    assert (tmp_path / "victim").read_text(encoding="utf-8") == "kept"
 
 
 def test_a_restarted_process_has_its_former_process_id(tmp_path):
@@ -136,7 +136,7 @@ def test_broken_content_is_refused_and_lets_go_of_the_lock(tmp_path, is_free):
 
 
 def test_a_path_that_is_a_file_is_a_sentence(tmp_path):
-    (tmp_path / "state").write_text("")
+    (tmp_path / "state").write_text("", encoding="utf-8")
     with pytest.raises(StoreError, match="state directory"):
         ProcessDirectory(tmp_path / "state")
 

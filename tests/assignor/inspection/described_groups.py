@@ -35,7 +35,7 @@ FACTS = ClusterFacts(
 
 def captured(name):
     """A captured group and the captured facts of its cluster."""
-    data = json.loads((CAPTURED / f"{name}.json").read_text())
+    data = json.loads((CAPTURED / f"{name}.json").read_text(encoding="utf-8"))
     members = [
         DescribedMember(
             **row | {blob: bytes.fromhex(row[blob]) for blob in ("metadata", "assignment")}

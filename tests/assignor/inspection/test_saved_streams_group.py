@@ -128,7 +128,7 @@ def test_a_task_that_runs_on_two_processes_is_not_saved(tmp_path, monkeypatch):
         "warning: group g is not saved: no command could read the file: task 0_0 is active on"
         " process-a and on process-b"
     ) in " ".join(done.stderr.split())
-    assert file.read_text() == problem_line(problem_of(once))
+    assert file.read_text(encoding="utf-8") == problem_line(problem_of(once))
 
 
 def test_a_client_that_leaves_is_named_or_refused():
@@ -141,7 +141,7 @@ def test_a_client_that_leaves_is_named_or_refused():
 
 def test_every_command_that_reads_problem_files_reads_it(tmp_path):
     file = tmp_path / "g.json"
-    file.write_text(json.dumps(saved(*two_members(), ends=ENDS)))
+    file.write_text(json.dumps(saved(*two_members(), ends=ENDS)), encoding="utf-8")
     for strategy in ("kafka_streams_group", "high_availability"):
         words = ["assign", "--problem", str(file), "--strategy", strategy, "--format", "json"]
         done = CliRunner().invoke(assignor, words)

@@ -39,12 +39,12 @@ def test_ranges_are_run_through_group_by_group(tmp_path):
     path = tmp_path / "groups.jsonl"
     options = ("--groups", 11, "--clients", "3-5", "--tasks", "12-15", "--seed", 3)
     assert call(*options, "--out", path).exit_code == 0
-    found = states(path.read_text())
+    found = states(path.read_text(encoding="utf-8"))
     assert [problem.name for problem in found] == [f"group-{n:02}" for n in range(11)]
     assert [len(problem.state.clients) for problem in found] == [3 + n % 3 for n in range(11)]
     assert [len(problem.state.tasks) for problem in found] == [12 + n % 4 for n in range(11)]
     assert found[4].data == make_problem(clients=4, tasks=12, seed=7) | {"name": "group-04"}
-    assert call(*options).stdout == path.read_text()
+    assert call(*options).stdout == path.read_text(encoding="utf-8")
 
 
 def test_clients_that_joined_have_nothing_and_those_that_left_are_gone():

@@ -74,7 +74,7 @@ def test_file_that_is_too_large_is_not_read(tmp_path):
 
 
 def test_disk_that_refuses_is_named(tmp_path):
-    (tmp_path / "file").write_text("no directory")
+    (tmp_path / "file").write_text("no directory", encoding="utf-8")
     with pytest.raises(StoreError, match="cannot be written"):
         write_sealed(tmp_path / "file" / "below", MAGIC, b"")
 
@@ -342,7 +342,7 @@ def test_names_with_half_of_a_surrogate_pair_are_one_sentence(store):
 
 
 def test_store_that_cannot_be_written_stops_nothing(tmp_path):
-    (tmp_path / "plans").write_text("a file where the store should be")
+    (tmp_path / "plans").write_text("a file where the store should be", encoding="utf-8")
     offloaded = OffloadedPlans(PlanStore(tmp_path / "plans"), group="orders", tasks_at_least=1)
     group = state("aaaaaa")
     answer = offloaded(group)

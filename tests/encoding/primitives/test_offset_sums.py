@@ -104,6 +104,11 @@ def test_a_search_for_absurd_numbers_finds_nothing():
     assert "0_0" not in columns
 
 
+@pytest.mark.parametrize("other", [{}, {TaskId(0, 0, "n"): 2}])
+def test_an_empty_name_finds_the_task_without_a_name(other):
+    assert TaskOffsetSums.from_mapping({TaskId(0, 0): 1} | other).get(TaskId(0, 0, "")) == 1
+
+
 def test_sums_differ_when_any_column_does():
     base = TaskOffsetSums.from_columns([1], [2], [3])
     others = [

@@ -135,6 +135,13 @@ def test_a_rank_of_few_copies_is_listed_instead_of_packed():
     assert len(encode_view(few)) - len(encode_view(none)) < 12
 
 
+def test_the_limit_of_owners_per_byte_counts_the_active_column():
+    tasks, hosts = 20_000, tuple(HostInfo(f"h{number}", 1) for number in range(6))
+    empty = np.full((6, tasks), -1)
+    view = View(epoch=1, sizes=(tasks,), hosts=hosts, active=empty[0], standbys=empty)
+    assert decode_view(encode_view(view)) == view
+
+
 def test_ranks_that_nobody_paid_for_are_packed_and_a_reader_insists():
     hosts = tuple(HostInfo(f"h{n:02}", 1) for n in range(32))
     view = empty(

@@ -57,6 +57,21 @@ def test_a_delta_applies_to_no_other_view(view, other):
     assert caught.value.named == view_reference(view)
 
 
+def test_a_delta_of_a_view_with_all_standby_ranks_costs_nothing_per_task():
+    old = steady(33, 1_000, ranks=32)
+    new = steady(33, 1_000, ranks=32, epoch=2)
+    delta = encode_delta(old, new)
+    assert len(delta) < 200
+    assert apply_delta(old, delta) == new
+
+
+def test_a_delta_is_refused_if_the_reader_has_other_tasks_even_if_no_size_changes():
+    old, new = steady(5, 20), steady(5, 20, epoch=2)
+    assert apply_delta(old, encode_delta(old, new), [20, 4]) == new
+    with pytest.raises(DecodeError, match="other tasks than the reader's topology"):
+        apply_delta(old, encode_delta(old, new), [21])
+
+
 def test_views_of_one_epoch_with_different_content_are_distinguished():
     old = steady(5, 20, seed=1)
     twin = steady(5, 20, seed=2)

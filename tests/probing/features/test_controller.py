@@ -193,6 +193,12 @@ def test_the_minimum_waits_for_voters_that_have_not_registered():
     assert state.minimums == {METADATA_VERSION: 7}
 
 
+@pytest.mark.parametrize(("level", "minimums"), [(6, {}), (7, {METADATA_VERSION: 7})])
+def test_a_minimum_rises_up_to_the_level_in_force_and_not_above(level, minimums):
+    state, _ = run(start(level), register("b1"))
+    assert state.minimums == minimums
+
+
 def test_the_last_old_node_may_also_be_unregistered():
     state, _ = run(start(), register("b1", "3.9"), register("b2"))
     _, done = run(state, NodeUnregistered(node_id="b1"))

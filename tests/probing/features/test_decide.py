@@ -14,6 +14,7 @@ from probing.features import (
     Role,
     UpdateError,
     UpdateKind,
+    UpdateModel,
     UpdateRequest,
     decide_update,
 )
@@ -118,11 +119,28 @@ def test_one_line_that_fails_fails_all_or_only_itself_as_requested():
     assert each.error is UpdateError.UNSAFE_FEATURE_DOWNGRADE
 
 
-def test_a_line_that_fails_does_not_help_a_line_that_requires_it():
+def test_a_lossy_line_that_fails_because_of_another_loses_nothing():
+    outcome = ask(view_of({"bar": 5, "kept": 2}), ("bar", 1, UNSAFE), ("kept", 1, UP))
+    assert rules(outcome) == ["all or none", "lowered by an upgrade"]
+    assert [row.loses for row in outcome.results] == [(), ()]
+
+
+@pytest.mark.parametrize(
+    ("model", "together", "second"),
+    [
+        (UpdateModel.KIP, False, "requires another feature"),
+        (UpdateModel.KIP, True, "all or none"),
+        (UpdateModel.KAFKA, False, "all or none"),
+        (UpdateModel.KAFKA, True, "all or none"),
+    ],
+)
+def test_a_line_that_requires_one_that_fails_has_its_own_error_unless_all_fail_together(
+    model, together, second
+):
     narrow = LevelRange(min=1, max=2, can_be_off=True)
-    view = view_of({"bar": 1, "foo": 2}, broker(1), broker(2, bar=narrow))
-    outcome = ask(view, ("bar", 3, UP), ("foo", 7, UP), together=False)
-    assert rules(outcome) == ["a node cannot", "requires another feature"]
+    view = view_of({"bar": 1, "foo": 2}, broker(1), broker(2, bar=narrow), model=model)
+    outcome = ask(view, ("bar", 3, UP), ("foo", 7, UP), together=together)
+    assert rules(outcome) == ["a node cannot", second]
     assert (outcome.finalized, outcome.records) == (view.finalized, ())
 
 

@@ -5,9 +5,11 @@ import pytest
 from probing.features import (
     KAFKA_FEATURES,
     METADATA_VERSION,
+    Change,
     ControllerView,
     FeatureUpdate,
     FinalizedLevels,
+    LevelRecord,
     NodeSupport,
     Role,
     UpdateError,
@@ -72,6 +74,17 @@ def test_kafkas_own_rules_have_one_error_for_all(series, now, update, rule):
     assert rules(outcome) == [rule]
     assert outcome.error in {UpdateError.NONE, UpdateError.INVALID_UPDATE_VERSION}
     assert outcome.ok == (rule == "applied")
+
+
+@pytest.mark.parametrize("kind", [UP, SAFE, UNSAFE])
+@pytest.mark.parametrize(("name", "level"), [(METADATA_VERSION, 29), ("transaction.version", 0)])
+def test_kafka_writes_a_record_of_a_level_that_is_in_force(name, level, kind):
+    """Its FeatureControlManager compares the levels for the kind of update only."""
+    view = kafka_view("4.2", 29)
+    outcome = ask(view, (name, level, kind))
+    assert [row.change for row in outcome.results] == [Change.NOTHING]
+    assert outcome.records == (LevelRecord(feature=name, level=level),)
+    assert outcome.finalized == replace(view.finalized, epoch=view.finalized.epoch + 1)
 
 
 @pytest.mark.parametrize("kind", [SAFE, UNSAFE])

@@ -8,6 +8,7 @@ from probing.features import (
     METADATA_VERSION,
     NATIVE_FEATURES,
     PERSISTENT_METADATA,
+    TOPOLOGY_VERSION,
     FeatureError,
     LevelRange,
     default_levels,
@@ -91,6 +92,16 @@ def test_all_tables_are_ascending_named_and_without_a_dangling_requirement():
 )
 def test_a_level_is_named_by_its_number_its_name_or_a_release(text, number):
     assert KAFKA_FEATURES.named(METADATA_VERSION).parse_level(text).number == number
+
+
+@pytest.mark.parametrize(("text", "number"), [("1", 1), ("32767", 32_767), ("32768", None)])
+def test_a_level_that_programs_define_is_any_number_that_fits_a_record(text, number):
+    feature = NATIVE_FEATURES.named(TOPOLOGY_VERSION)
+    if number is None:
+        with pytest.raises(FeatureError, match=r"no level '32768'.* 1 to 32767"):
+            feature.parse_level(text)
+    else:
+        assert feature.parse_level(text).number == number
 
 
 def test_a_name_that_is_no_level_is_answered_with_those_that_are():

@@ -278,3 +278,10 @@ def test_a_group_of_future_members_only_is_answered_in_the_leaders_latest():
 def test_the_lowest_supported_version_is_in_the_decision():
     decision = decide_answers(find_release("2.0.1"), group((3, 3), (3, 11)))
     assert decision.lowest_supported_version == 3
+
+
+@pytest.mark.parametrize(("number", "more"), [(8, ""), (9, " and 1 more"), (10, " and 2 more")])
+def test_a_sentence_names_eight_members_and_counts_the_others(number, more):
+    members = group(*[(9, 11)] * number, quarantined=set(range(number)))
+    why = decide_answers(find_release("3.9"), members).refusal.why
+    assert f"of m0, m1, m2, m3, m4, m5, m6, m7{more} cannot be decoded" in why

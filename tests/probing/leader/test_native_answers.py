@@ -1,8 +1,6 @@
 """Answers to native members, each separately, and to JVM members in their group."""
 
 import itertools
-import sys
-from collections import Counter
 
 import pytest
 
@@ -14,6 +12,7 @@ from probing import (
     decide_answers,
     find_release,
 )
+from tests.costs import calls_of
 
 NATIVE, NEXT, INCOMPATIBLE = (find_release(n) for n in ("native", "next", "incompatible"))
 LEADERS = (NATIVE, NEXT, INCOMPATIBLE)
@@ -165,16 +164,11 @@ def test_a_group_of_thousands_is_decided_in_linear_work_and_in_short_sentences()
     def calls(size):
         natives = [member(f"n{at:05}", 101, native=101) for at in range(size)]
         jvms = [member(f"j{at:05}", 12) for at in range(size)]
-        counted = Counter()
-        sys.setprofile(lambda _frame, event, _argument: counted.update((event,)))
-        try:
-            decision = decide_answers(NATIVE, [*natives, *jvms])
-        finally:
-            sys.setprofile(None)
+        decision = decide_answers(NATIVE, [*natives, *jvms])
         assert len(decision.answers) == 2 * size
         assert len(decision.why) < 500
         assert f"and {size - 8} more" in decision.why
-        return counted["call"] + counted["c_call"]
+        return calls_of(lambda: decide_answers(NATIVE, [*natives, *jvms]))
 
     assert calls(2_000) < 12 * calls(200)  # 100 times if every member looked at every other
 

@@ -147,3 +147,16 @@ def test_an_operators_return_keeps_the_chosen_forms_before_all_others():
     junk = {n.to_bytes(8, "big"): Reached(3, TOP) for n in range(3 * MOST_ENTRIES)}
     found = lowered({**junk, OLD: Reached(0, 2)}, {OLD, *junk}, 1, first={OLD})
     assert (found[OLD], len(found)) == (Reached(4, 1), MOST_ENTRIES)
+
+
+@pytest.mark.parametrize(("far", "believed"), [(2, Reached(0, 1)), (3, Reached(MOST_AHEAD + 1, 2))])
+def test_more_than_half_of_all_processes_make_an_epoch_known(far, believed):
+    near = honest({OLD: Reached(0, 1)})[:2]
+    claims = {OLD: Reached(MOST_AHEAD + 1, 2)}
+    group = [*near, *(member(f"x{n}", {OLD: (1,)}, claims) for n in range(far))]
+    assert believed_memory(group, TOPICS) == {OLD: believed}
+
+
+def test_an_operators_return_drops_the_entries_that_leaders_ignore():
+    memory = {OLD: Reached(HIGHEST_EPOCH, 2), JUNK: Reached(3, 2)}
+    assert lowered(memory, [NEW], 1) == {JUNK: Reached(3, 2), NEW: Reached(4, 1)}

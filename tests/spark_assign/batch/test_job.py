@@ -19,7 +19,7 @@ SAMPLE = Path(__file__).parents[2] / "assignor" / "problems" / "open_sample.json
 
 @pytest.fixture(scope="module")
 def lines():
-    with gzip.open(SAMPLE, "rt") as sample:
+    with gzip.open(SAMPLE, "rt", encoding="utf-8") as sample:
         return sample.read().splitlines()
 
 
@@ -77,7 +77,7 @@ def plans(spark, path):
 def test_problem_files_are_answered_as_the_core_answers_them(
     call, spark, tmp_path, lines, problems
 ):
-    (tmp_path / "groups.jsonl").write_text("\n".join(lines))
+    (tmp_path / "groups.jsonl").write_text("\n".join(lines), encoding="utf-8")
     result = call("batch", "--in", "@groups.jsonl", "--out", "@plans", "--format", "json")
     assert result.exit_code == 0, result.stderr
     assert plans(spark, tmp_path / "plans") == {p.name: expected(p) for p in problems}
@@ -85,7 +85,7 @@ def test_problem_files_are_answered_as_the_core_answers_them(
     assert summary["groups"] == len(problems)
     assert summary["rejects"] == 0
     assert summary["tasks"] == sum(len(p.state.tasks) for p in problems)
-    written = json.loads((tmp_path / "plans" / "_summary.json").read_text())
+    written = json.loads((tmp_path / "plans" / "_summary.json").read_text(encoding="utf-8"))
     assert written["moved"] == summary["moved"] > 0
 
 
@@ -105,20 +105,20 @@ def test_tables_are_answered_as_the_core_answers_them(call, spark, tmp_path, pro
 def test_lines_out_are_in_the_result_format_and_compare_finds_them_equal(
     call, tmp_path, lines, problems
 ):
-    (tmp_path / "groups.jsonl").write_text("\n".join(lines[:5]))
+    (tmp_path / "groups.jsonl").write_text("\n".join(lines[:5]), encoding="utf-8")
     call("batch", "--in", "@groups.jsonl", "--out", "@plans", "--out-format", "jsonl")
     found = {}
     for path in sorted((tmp_path / "plans").glob("part-*")):
-        for line in path.read_text().splitlines():
+        for line in path.read_text(encoding="utf-8").splitlines():
             answer = json.loads(line)
             found[answer["name"]] = {key: answer[key] for key in expected(problems[0])}
     assert found == {p.name: expected(p) for p in problems[:5]}
     answers = [expected(p) for p in problems[:5]]
-    (tmp_path / "core.jsonl").write_text("\n".join(map(json.dumps, answers)))
+    (tmp_path / "core.jsonl").write_text("\n".join(map(json.dumps, answers)), encoding="utf-8")
     assert call("compare", "@plans", "@core.jsonl").stdout == "5 / 5 equal\n"
     first = next(iter(answers[0]["clients"].values()))
     first["active"] = first["active"][1:]
-    (tmp_path / "core.jsonl").write_text("\n".join(map(json.dumps, answers[:4])))
+    (tmp_path / "core.jsonl").write_text("\n".join(map(json.dumps, answers[:4])), encoding="utf-8")
     differs = call("compare", "@plans", "@core.jsonl", "--format", "json")
     assert differs.exit_code == 1
     assert json.loads(differs.stdout) == {
@@ -236,7 +236,7 @@ def test_repeated_name_is_an_error_with_both_rows(call, spark, tmp_path, table, 
 @pytest.mark.nightly("5 s of Spark; every run repeats names of lines in test_line_pass.py")
 def test_lines_with_the_same_name_are_rejected_and_the_others_placed(call, spark, tmp_path, lines):
     path = tmp_path / "groups.jsonl"
-    path.write_text("\n".join([*lines[:3], "{broken", lines[1]]))
+    path.write_text("\n".join([*lines[:3], "{broken", lines[1]]), encoding="utf-8")
     result = call(
         *("batch", "--in", "@groups.jsonl", "--out", "@plans", "--on-error", "reject"),
         *("--format", "json"),

@@ -73,7 +73,7 @@ def test_the_table_of_rejects_has_the_documented_columns(spark, tmp_path):
         "reason": "the group has no such client; add it, or leave owner null",
         "place": f"{path}, row 1",
     }
-    assert [json.loads(line) for line in file.read_text().splitlines()] == [reject]
+    assert [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] == [reject]
     assert summary.first_rejects == (str(Reject(**reject)),)
 
 

@@ -33,7 +33,7 @@ def call(spark, tmp_path):
 @pytest.fixture
 def groups(tmp_path):
     path = tmp_path / "groups.jsonl"
-    path.write_text("".join(json.dumps(problem) + "\n" for problem in PROBLEMS))
+    path.write_text("".join(json.dumps(problem) + "\n" for problem in PROBLEMS), encoding="utf-8")
     return path
 
 
@@ -82,7 +82,7 @@ def test_batch_measures_groups_as_assign_does_and_lists_those_most_worth_touchin
 
 
 def test_without_a_group_worth_touching_the_output_is_empty(call, spark, tmp_path):
-    (tmp_path / "even.jsonl").write_text(json.dumps(PROBLEMS[0]))
+    (tmp_path / "even.jsonl").write_text(json.dumps(PROBLEMS[0]), encoding="utf-8")
     result = call("batch", "--in", "@even.jsonl", "--out", "@few", "--only-worth", "2")
     assert result.exit_code == 0, result.stderr
     assert result.stdout.endswith("worth touching: none of 1 groups\n")

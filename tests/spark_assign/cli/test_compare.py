@@ -29,7 +29,7 @@ def test_differing_groups_that_are_not_listed_are_counted(monkeypatch):
 def answers(path, *lines):
     """A file of answers; a text is a line as it stands."""
     texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
-    path.write_text("\n".join(texts))
+    path.write_text("\n".join(texts), encoding="utf-8")
     return str(path)
 
 

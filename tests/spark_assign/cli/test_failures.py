@@ -89,7 +89,7 @@ def test_a_strategy_that_raises_generator_exit_rejects_its_groups(spark, groups,
 def test_a_path_that_cannot_be_opened_is_named(spark, tmp_path, option, path, ending):
     status, why = ending
     given = {"--in": f"{tmp_path}/groups.jsonl", "--out": f"{tmp_path}/plans", option: path}
-    (tmp_path / "groups.jsonl").write_text("{}\n")
+    (tmp_path / "groups.jsonl").write_text("{}\n", encoding="utf-8")
     words = [word for pair in given.items() for word in pair]
     result = CliRunner().invoke(main, ["batch", *words])
     assert (result.exit_code, result.stdout) == (status, "")

@@ -33,7 +33,7 @@ def processes_of(session):
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            state, _, _, number = stat.read_text().rpartition(")")[2].split()[:4]
+            state, _, _, number = stat.read_text(encoding="utf-8").rpartition(")")[2].split()[:4]
         except OSError:  # it has ended
             continue
         if int(number) == session and state != "Z":
@@ -48,7 +48,7 @@ def test_ctrl_c_ends_a_job_that_hangs(tmp_path):
     groups, started, out = (tmp_path / name for name in ("groups.jsonl", "started", "out"))
     words = ["sample", "--groups", "4", "--out", str(groups)]
     assert CliRunner().invoke(assignor, words).exit_code == 0
-    (tmp_path / "hanging.py").write_text(STRATEGY)
+    (tmp_path / "hanging.py").write_text(STRATEGY, encoding="utf-8")
     out.mkdir()
     path = os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))
     command = [sys.executable, "-m", "spark_assign.entry", "batch"]

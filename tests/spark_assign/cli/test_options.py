@@ -94,7 +94,7 @@ def test_settings_are_values_and_lists_can_be_keys():
 def fake_java(tmp_path, version):
     (tmp_path / "bin").mkdir()
     java = tmp_path / "bin" / "java"
-    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n", encoding="utf-8")
     java.chmod(java.stat().st_mode | stat.S_IXUSR)
     return str(java)
 

@@ -65,5 +65,5 @@ def test_archive_is_the_same_each_time_and_holds_what_the_wheel_holds(tmp_path):
     again = pack(first, "--overwrite")
     assert (again.exit_code, "is a symbolic link to" in again.stderr) == (3, True)
     assert archive.stat() == before
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text("", encoding="utf-8")
     assert pack(tmp_path / "file").exit_code == 3

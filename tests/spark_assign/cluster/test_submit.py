@@ -54,11 +54,11 @@ def out_of(command):
 def place(tmp_path_factory, clock):
     """A directory with everything that the lines of the page name."""
     folder = tmp_path_factory.mktemp("cluster")
-    with (folder / "groups.jsonl").open("w") as file:
+    with (folder / "groups.jsonl").open("w", encoding="utf-8") as file:
         for number in range(GROUPS):
             made = make_problem(clients=3, tasks=12, standbys=1, joined=1, seed=number)
             file.write(json.dumps(made | {"name": f"group-{number}"}) + "\n")
-    (folder / "my_rules.py").write_text(RULES)
+    (folder / "my_rules.py").write_text(RULES, encoding="utf-8")
     spark_assign(["pack", "--out", str(folder / "job")], standalone_mode=False)
     second_environment(folder / "second")
     packed = second_environment(folder / "environment")
@@ -79,7 +79,7 @@ def second_environment(folder):
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     packages = folder / "lib" / version / "site-packages"
     # Entries of .pth files in a directory that is added this way do not count.
-    (packages / "libraries.pth").write_text(f"{LIBRARIES}\n")
+    (packages / "libraries.pth").write_text(f"{LIBRARIES}\n", encoding="utf-8")
     found = subprocess.run(
         [folder / "bin" / "python", "-c", "import pyarrow, spark_assign"],
         capture_output=True,
@@ -122,10 +122,10 @@ def test_the_line_places_all_groups_on_the_executors(place, command):
     placed = f"{GROUPS} of {GROUPS} groups placed in "
     assert placed in done.stdout, done.stdout
     out = place / out_of(command)
-    summary = json.loads((out / "_summary.json").read_text())
+    summary = json.loads((out / "_summary.json").read_text(encoding="utf-8"))
     tasks = sum(
         len(read_problem(json.loads(line)).state.tasks)
-        for line in (place / "groups.jsonl").read_text().splitlines()
+        for line in (place / "groups.jsonl").read_text(encoding="utf-8").splitlines()
     )
     assert (summary["groups"], summary["rejects"], summary["tasks"]) == (GROUPS, 0, tasks)
     # Workers ran in executors of their own.

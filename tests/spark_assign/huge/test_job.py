@@ -61,7 +61,7 @@ def test_command_writes_a_valid_plan_and_prints_its_costs(spark, state, stored, 
     assert result.exit_code == 0, result.output
     summary = json.loads(result.stdout)
     assert (out / "_SUCCESS").exists()
-    on_disk = json.loads((out / "_summary.json").read_text())
+    on_disk = json.loads((out / "_summary.json").read_text(encoding="utf-8"))
     assert on_disk.items() <= summary.items()
 
     placed = [row.asDict() for row in spark.read.parquet(str(out)).collect()]

@@ -22,7 +22,7 @@ FIELDS = [
 
 
 def problems():
-    with gzip.open(SAMPLE, "rt") as lines:
+    with gzip.open(SAMPLE, "rt", encoding="utf-8") as lines:
         return [read_problem(parse_problem(line)) for line in lines]
 
 

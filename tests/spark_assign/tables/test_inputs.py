@@ -12,7 +12,7 @@ def test_a_link_to_no_file_is_named(spark, tmp_path, form):
     ending = "parquet" if form == "parquet" else "jsonl"
     folder = tmp_path / "in"
     folder.mkdir()
-    (folder / f"good.{ending}").write_text("{}\n")
+    (folder / f"good.{ending}").write_text("{}\n", encoding="utf-8")
     (folder / f"lost.{ending}").symlink_to(tmp_path / "gone")
     for path in (folder, folder / f"lost.{ending}", folder / f"l*.{ending}"):
         with pytest.raises(BadTable, match=rf"lost.{ending} is a link to .*gone, which does not"):
@@ -22,7 +22,7 @@ def test_a_link_to_no_file_is_named(spark, tmp_path, form):
 def test_links_to_files_are_read(spark, tmp_path):
     folder = tmp_path / "in"
     folder.mkdir()
-    (tmp_path / "real").write_text("{}\n")
+    (tmp_path / "real").write_text("{}\n", encoding="utf-8")
     (folder / "linked.jsonl").symlink_to(tmp_path / "real")
     (folder / "_lost.jsonl").symlink_to(tmp_path / "gone")
     assert read_groups(spark, str(folder)).frame.count() == 1

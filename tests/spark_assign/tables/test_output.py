@@ -30,7 +30,7 @@ def test_rows_appear_with_the_success_file(spark, tmp_path):
     assert rows(spark, out) == [0, 1, 2, 3, 4]
     assert rows(spark, out / "_rejects") == [0, 1]
     assert (out / "_SUCCESS").exists()
-    assert (out / "_summary.json").read_text() == "{}"
+    assert (out / "_summary.json").read_text(encoding="utf-8") == "{}"
     assert visible(tmp_path) == ["plans"]
     assert not (out / "_owner.json").exists()
 
@@ -49,10 +49,10 @@ def test_job_that_fails_leaves_nothing(spark, tmp_path):
 def test_existing_output_is_an_error_and_kept(spark, tmp_path):
     out = tmp_path / "plans"
     out.mkdir()
-    (out / "notes.txt").write_text("old")
+    (out / "notes.txt").write_text("old", encoding="utf-8")
     with pytest.raises(OutputInTheWay, match="--overwrite"), staged(spark, str(out)):
         pass
-    assert (out / "notes.txt").read_text() == "old"
+    assert (out / "notes.txt").read_text(encoding="utf-8") == "old"
 
 
 def test_old_output_stays_until_the_new_one_is_complete(spark, tmp_path):
@@ -69,7 +69,7 @@ def test_old_output_stays_until_the_new_one_is_complete(spark, tmp_path):
 def test_a_directory_that_no_job_wrote_is_not_replaced(spark, tmp_path):
     out = tmp_path / "plans"
     out.mkdir()
-    (out / "notes.txt").write_text("old")
+    (out / "notes.txt").write_text("old", encoding="utf-8")
     (tmp_path / "empty").mkdir()
     with staged(spark, str(tmp_path / "empty"), overwrite=True) as stage:
         stage.write(spark.range(1))
@@ -79,7 +79,7 @@ def test_a_directory_that_no_job_wrote_is_not_replaced(spark, tmp_path):
         staged(spark, str(out), overwrite=True),
     ):
         pass
-    assert (out / "notes.txt").read_text() == "old"
+    assert (out / "notes.txt").read_text(encoding="utf-8") == "old"
 
 
 def test_an_output_with_an_input_in_it_is_not_replaced(spark, tmp_path):
@@ -121,9 +121,9 @@ def test_what_a_killed_job_left_is_cleared_away(spark, tmp_path):
     )
     partial = tmp_path / "_plans.partial"
     partial.mkdir()
-    (partial / "part-0.parquet").write_text("half")
+    (partial / "part-0.parquet").write_text("half", encoding="utf-8")
     owner = {"host": socket.gethostname(), "pid": int(dead.stdout)}
-    (partial / "_owner.json").write_text(json.dumps(owner))
+    (partial / "_owner.json").write_text(json.dumps(owner), encoding="utf-8")
     with staged(spark, str(tmp_path / "plans")) as stage:
         stage.write(spark.range(2))
     assert rows(spark, tmp_path / "plans") == [0, 1]
@@ -134,7 +134,7 @@ def test_job_that_is_still_writing_is_not_disturbed(spark, tmp_path):
     partial = tmp_path / "_plans.partial"
     partial.mkdir()
     owner = {"host": socket.gethostname(), "pid": os.getppid()}
-    (partial / "_owner.json").write_text(json.dumps(owner))
+    (partial / "_owner.json").write_text(json.dumps(owner), encoding="utf-8")
     with (
         pytest.raises(OutputInTheWay, match=f"process {os.getppid()} "),
         staged(spark, str(tmp_path / "plans")),
@@ -161,12 +161,12 @@ def test_what_appears_at_the_output_during_the_job_is_not_replaced(spark, tmp_pa
         with staged(spark, str(out)) as stage:
             stage.write_text("of-this-job", "new")
             out.mkdir()
-            (out / "of-another-job").write_text("precious")
+            (out / "of-another-job").write_text("precious", encoding="utf-8")
 
     with pytest.raises(OutputInTheWay, match="move it to another place"):
         write()
-    assert (out / "of-another-job").read_text() == "precious"
-    assert (tmp_path / "_plans.partial" / "of-this-job").read_text() == "new"
+    assert (out / "of-another-job").read_text(encoding="utf-8") == "precious"
+    assert (tmp_path / "_plans.partial" / "of-this-job").read_text(encoding="utf-8") == "new"
 
 
 def test_a_refused_job_changes_nothing(spark, tmp_path):

@@ -23,7 +23,7 @@ def test_lines_are_those_of_their_files(spark, small_blocks, tmp_path):
     names = ("a.jsonl", "b c.jsonl")
     for name, count in zip(names, (90, 7), strict=True):
         text = "\n".join(f"{name} {n} {'x' * (n % 31)}" for n in range(1, count + 1))
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(text, encoding="utf-8")
     lines = with_lines(spark.read.text(str(tmp_path)))
     assert lines.rdd.getNumPartitions() > 3
     found = with_places(lines.repartition(2), lines, is_text=True).collect()

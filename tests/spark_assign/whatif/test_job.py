@@ -14,7 +14,7 @@ from spark_assign.whatif.scenarios import case_of, parse_scenarios, subjects
 def test_rows_are_those_of_one_machine_and_the_summary_adds_them_up(spark, tmp_path):
     problems = [make_problem(clients=4, tasks=20, standbys=1, racks=2, seed=s) for s in (1, 2)]
     problems = [problem | {"name": f"group-{number}"} for number, problem in enumerate(problems)]
-    (tmp_path / "groups.jsonl").write_text("\n".join(map(json.dumps, problems)))
+    (tmp_path / "groups.jsonl").write_text("\n".join(map(json.dumps, problems)), encoding="utf-8")
     words = "lose-client,lose-rack,add:1,config:num.standby.replicas=0"
     arguments = ["--in", f"{tmp_path}/groups.jsonl", "--out", f"{tmp_path}/out"]
     result = CliRunner().invoke(
@@ -37,12 +37,12 @@ def test_rows_are_those_of_one_machine_and_the_summary_adds_them_up(spark, tmp_p
     lost = [row["restores"] for row in rows if row["scenario"] == "lose-rack"]
     assert summary["lose-rack"]["restores_worst"] == max(lost)
     assert summary["lose-rack"]["restores_mean"] == sum(lost) / len(lost)
-    assert "lose-rack" in (tmp_path / "out" / "_report.html").read_text()
+    assert "lose-rack" in (tmp_path / "out" / "_report.html").read_text(encoding="utf-8")
 
 
 def test_impossible_cases_are_counted_apart(spark, tmp_path):
     problem = make_problem(clients=1, tasks=4, seed=3)
-    (tmp_path / "groups.jsonl").write_text(json.dumps(problem))
+    (tmp_path / "groups.jsonl").write_text(json.dumps(problem), encoding="utf-8")
     arguments = ["--in", f"{tmp_path}/groups.jsonl", "--out", f"{tmp_path}/out"]
     result = CliRunner().invoke(main, ["whatif", *arguments, "--scenarios", "lose-client"])
     assert result.exit_code == 1

@@ -53,7 +53,7 @@ def assert_equal(quick, state):
 
 
 def sample_problems():
-    with gzip.open(SAMPLE, "rt") as sample:
+    with gzip.open(SAMPLE, "rt", encoding="utf-8") as sample:
         open_sample = [json.loads(line) for line in sample]
     made = [make_problem(clients=5, tasks=40, standbys=1, seed=seed) for seed in range(20)]
     return [PROBLEM, *made, *open_sample]

@@ -15,12 +15,11 @@ from system_tests.levels import (
     levels_lines,
     run_levels,
 )
-from tests.nightly import is_nightly
 
 SEEDS = range(25)
 TRIED = range(150)
 # Seeds with enough raised minimums and lowered levels for the checks below.
-MOVED = range(60) if is_nightly() else range(40)
+MOVED = range(40)
 
 
 @cache

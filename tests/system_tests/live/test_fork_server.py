@@ -63,7 +63,7 @@ print("main has ended", flush=True)
 def modules(tmp_path_factory):
     folder = tmp_path_factory.mktemp("endings")
     for name, (source, _, _) in ENDINGS.items():
-        (folder / f"{name}.py").write_text(source)
+        (folder / f"{name}.py").write_text(source, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
         yield

@@ -42,8 +42,8 @@ def test_without_costs_nothing_is_simulated(monkeypatch, tmp_path):
     done = run(f"--from 3.9 --to 4.3 --no-costs --report {page}")
     assert done.exit_code == 0, done.output
     assert "Costs, " not in done.stdout
-    assert "<svg" not in page.read_text()
-    assert "not Stable 90 s" in page.read_text()  # twice the session timeout of 3.9
+    assert "<svg" not in page.read_text(encoding="utf-8")
+    assert "not Stable 90 s" in page.read_text(encoding="utf-8")  # twice the session timeout of 3.9
     (step,) = json.loads(run("--from 3.9 --to 4.3 --no-costs --format json").stdout)["steps"]
     assert step["cost"] is None
     assert run("--from 3.9 --to 4.3 --no-costs --seeds 2").exit_code == 2

@@ -190,7 +190,9 @@ def test_the_command_writes_the_page(tmp_path):
     words = ["plan", "--from", "3.9", "--to", "4.3", "--seeds", "1", "--report"]
     file = tmp_path / "plan.html"
     assert CliRunner().invoke(main, [*words, str(file)]).exit_code == 0
-    assert re.search(">[abc] 4.3.1<", file.read_text())  # the owners' half names releases
+    assert re.search(
+        ">[abc] 4.3.1<", file.read_text(encoding="utf-8")
+    )  # the owners' half names releases
     done = CliRunner().invoke(main, [*words, str(tmp_path / "missing" / "plan.html")])
     assert done.exit_code == 3
     assert "does not exist; choose another file for --report" in done.stderr

@@ -16,7 +16,9 @@ from tests.assignor.inspection.described_groups import captured
 def saved(tmp_path):
     def save(name, **changes):
         file = tmp_path / f"{name}.json"
-        file.write_text(json.dumps(problem_of(inspect_group(*captured(name))) | changes))
+        file.write_text(
+            json.dumps(problem_of(inspect_group(*captured(name))) | changes), encoding="utf-8"
+        )
         return file
 
     return save
@@ -29,7 +31,7 @@ def plan(*words):
 def test_members_threads_tasks_state_and_release_come_from_the_file(saved):
     file = saved("natives")
     made = json.loads(plan("--problem", file, "--to", "next").stdout)
-    records = json.loads(file.read_text())["end_offset_sums"]
+    records = json.loads(file.read_text(encoding="utf-8"))["end_offset_sums"]
     group = made["group"]
     assert made["from"] == "native"
     assert (group["members"], group["threads"], group["partitions"]) == (3, 1, 8)
@@ -82,7 +84,7 @@ def test_a_group_of_several_releases_is_refused(saved):
 def test_files_without_a_saved_group_are_refused(tmp_path, content, sentence):
     file = tmp_path / "group.json"
     if content is not None:
-        file.write_text(content)
+        file.write_text(content, encoding="utf-8")
     done = plan("--problem", file, "--to", "4.1")
     assert done.exit_code == 2
     assert sentence in done.stderr
@@ -96,10 +98,10 @@ def test_without_a_file_the_release_has_to_be_given():
 
 def with_instances(file, ids):
     """Give the first members of a saved group a group.instance.id."""
-    data = json.loads(file.read_text())
+    data = json.loads(file.read_text(encoding="utf-8"))
     for client, instance in zip(data["clients"].values(), ids, strict=False):
         client["instance_ids"] = [instance]
-    file.write_text(json.dumps(data))
+    file.write_text(json.dumps(data), encoding="utf-8")
     return file
 
 
@@ -167,13 +169,13 @@ def test_inspect_saves_the_instance_ids_of_static_members():
 @pytest.mark.parametrize("to", ["4.1", "streams"])
 def test_hostile_files_get_a_sentence(saved, change, sentence, to):
     file = saved("two-3.9.1")
-    data = json.loads(file.read_text())
+    data = json.loads(file.read_text(encoding="utf-8"))
     for client in data["clients"].values():
         client["versions"] = change.get("versions", client["versions"])
     sums = data["end_offset_sums"]
     sums[min(sums)] = change.get("records", sums[min(sums)])
     data |= {"protocol": change.get("protocol")}
-    file.write_text(json.dumps(data))
+    file.write_text(json.dumps(data), encoding="utf-8")
     brokers = ("--brokers", "4.3") if to == "streams" else ()
     words = ["plan", "--problem", str(file), "--from", "3.9", "--to", to, *brokers]
     done = CliRunner().invoke(main, words)
@@ -184,14 +186,14 @@ def test_hostile_files_get_a_sentence(saved, change, sentence, to):
 @pytest.mark.parametrize("to", [["next"], ["streams", "--brokers", "4.3"]])
 def test_the_report_has_no_control_characters_of_the_name(saved, tmp_path, to):
     page, file = tmp_path / "plan.html", saved("natives" if to == ["next"] else "two-3.9.1")
-    data = json.loads(file.read_text()) | {"name": "a\x1b[2J\u202e\nb"}
-    file.write_text(json.dumps(data))
+    data = json.loads(file.read_text(encoding="utf-8")) | {"name": "a\x1b[2J\u202e\nb"}
+    file.write_text(json.dumps(data), encoding="utf-8")
     release = [] if to == ["next"] else ["--from", "4.3"]
     words = ["plan", "--problem", file, *release, "--to", *to, "--report", page]
     more = ["--no-costs"] if to == ["next"] else []
     done = CliRunner().invoke(main, [*map(str, words), *more])
     assert done.exit_code == 0, done.output
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     assert not {"\x1b", "\u202e"} & set(text)
     assert text.count(r"group a\x1b[2J\u202e\nb") >= 2  # title and head
 
@@ -199,7 +201,10 @@ def test_the_report_has_no_control_characters_of_the_name(saved, tmp_path, to):
 def test_a_name_that_utf_8_cannot_encode_is_escaped_in_the_report(saved, tmp_path):
     page = tmp_path / "plan.html"
     file = saved("natives")
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"name": "a\ud800b"}))
+    file.write_text(
+        json.dumps(json.loads(file.read_text(encoding="utf-8")) | {"name": "a\ud800b"}),
+        encoding="utf-8",
+    )
     done = plan("--problem", file, "--to", "next", "--report", page)
     assert done.exit_code == 0, done.output
-    assert "a\\ud800b" in page.read_text()
+    assert "a\\ud800b" in page.read_text(encoding="utf-8")

@@ -48,7 +48,7 @@ def test_the_plan_says_cost_way_back_and_point_of_no_return():
 
 def test_a_saved_group_says_what_is_restored(tmp_path):
     file = tmp_path / "group.json"
-    file.write_text(json.dumps(SAVED))
+    file.write_text(json.dumps(SAVED), encoding="utf-8")
     done = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file))
     assert done.exit_code == 0, done.output
     assert "4 stateful tasks restore 2,000 records (in 5 to 95 % of 200 draws" in done.stdout
@@ -62,7 +62,7 @@ def test_a_saved_group_says_what_is_restored(tmp_path):
 def test_static_members_of_a_saved_group_cannot_move(tmp_path):
     file = tmp_path / "group.json"
     static = {name: row | {"instance_ids": [name]} for name, row in SAVED["clients"].items()}
-    file.write_text(json.dumps(SAVED | {"clients": static}))
+    file.write_text(json.dumps(SAVED | {"clients": static}), encoding="utf-8")
     done = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file))
     assert done.exit_code == 1, done.output
     assert "refused: static members: 4.3.1 refuses group.instance.id" in done.stdout
@@ -70,7 +70,7 @@ def test_static_members_of_a_saved_group_cannot_move(tmp_path):
 
 def test_a_saved_group_is_read_once_as_a_pipe_can_be(tmp_path, monkeypatch):
     file, opened, real_open = tmp_path / "group.json", [], Path.open
-    file.write_text(json.dumps(SAVED))
+    file.write_text(json.dumps(SAVED), encoding="utf-8")
     monkeypatch.setattr(Path, "open", lambda path, *w: opened.append(path) or real_open(path, *w))
     done = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file))
     assert "4 stateful tasks restore" in done.stdout
@@ -80,7 +80,7 @@ def test_a_saved_group_is_read_once_as_a_pipe_can_be(tmp_path, monkeypatch):
 @pytest.mark.parametrize("to", ["STREAMS", "4.3"])
 def test_a_report_does_not_overwrite_the_saved_group(tmp_path, to):
     file, link = tmp_path / "group.json", tmp_path / "link.html"
-    file.write_text(json.dumps(SAVED))
+    file.write_text(json.dumps(SAVED), encoding="utf-8")
     link.symlink_to(file)
     brokers = ["--brokers", "4.3"] if to == "STREAMS" else []
     for report in (file, tmp_path / ".." / tmp_path.name / file.name, link):
@@ -88,7 +88,7 @@ def test_a_report_does_not_overwrite_the_saved_group(tmp_path, to):
         done = CliRunner().invoke(main, ["plan", *words, "--report", str(report)])
         assert done.exit_code == 2
         assert "is the file of --problem and would overwrite the saved group" in done.stderr
-        assert json.loads(file.read_text()) == SAVED
+        assert json.loads(file.read_text(encoding="utf-8")) == SAVED
 
 
 def test_the_name_of_the_protocol_may_be_in_upper_case():
@@ -100,7 +100,7 @@ def test_the_name_of_the_protocol_may_be_in_upper_case():
 
 def test_the_way_back_restores_nothing_that_is_on_disk(tmp_path):
     file = tmp_path / "group.json"
-    file.write_text(json.dumps(SAVED))
+    file.write_text(json.dumps(SAVED), encoding="utf-8")
     shown = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file)).stdout
     back = shown.partition("step 2:")[2].partition("back:")[2].partition("\n")[0]
     assert "before their tasks run if each member comes back on its host with its state" in back
@@ -148,7 +148,7 @@ def test_a_member_is_done_and_the_move_is_stopped_after_the_restore(tmp_path):
 
     def started(sizes, **clients):
         sums = {"end_offset_sums": dict.fromkeys(SAVED["end_offset_sums"], sizes)}
-        file.write_text(json.dumps(SAVED | sums | clients))
+        file.write_text(json.dumps(SAVED | sums | clients), encoding="utf-8")
         return json.loads(plan(*words, "--problem", str(file)).stdout)["steps"][1]
 
     slow = started(100_000)
@@ -168,24 +168,28 @@ def test_a_member_is_done_and_the_move_is_stopped_after_the_restore(tmp_path):
 
 def test_the_level_of_streams_version_is_assumed_until_it_is_given(tmp_path):
     file, page = tmp_path / "group.json", tmp_path / "move.html"
-    file.write_text(json.dumps(SAVED))
+    file.write_text(json.dumps(SAVED), encoding="utf-8")
     words = ("--from", "4.3", "--brokers", "4.3", "--problem", str(file), "--report", str(page))
     sentence = (
         "  assumed: streams.version 1 (a cluster that was upgraded keeps 0; check with assignor"
         " features describe / kafka-features.sh describe)\n"
     )
     assert sentence in plan(*words).stdout
-    before = page.read_text().partition("<h2>Before you start</h2>")[2].partition("<h2>")[0]
+    before = (
+        page.read_text(encoding="utf-8")
+        .partition("<h2>Before you start</h2>")[2]
+        .partition("<h2>")[0]
+    )
     (row,) = (row for row in before.split("<tr") if "streams.version 1" in row)
     assert "&#9744;" in row
-    assert '<span class="verdict check">' in page.read_text()
+    assert '<span class="verdict check">' in page.read_text(encoding="utf-8")
     assert "assumed:" not in plan(*words, "--streams-version", "1").stdout
-    assert '<span class="verdict go">' in page.read_text()
+    assert '<span class="verdict go">' in page.read_text(encoding="utf-8")
 
 
 def test_a_file_without_versions_says_that_the_release_is_not_checked(tmp_path):
     file = tmp_path / "group.json"
-    file.write_text(json.dumps(SAVED))
+    file.write_text(json.dumps(SAVED), encoding="utf-8")
     sentence = (
         "not checked: whether all members run 4.3.1: the file has no versions of 2 of 2 members"
     )
@@ -198,7 +202,7 @@ def test_a_file_without_versions_says_that_the_release_is_not_checked(tmp_path):
     assert sentence in upgrade.stdout
     row = {"versions": [{"releases": ["4.3.1"]}]}
     known = {name: client | row for name, client in SAVED["clients"].items()}
-    file.write_text(json.dumps(SAVED | {"clients": known}))
+    file.write_text(json.dumps(SAVED | {"clients": known}), encoding="utf-8")
     assert "not checked:" not in CliRunner().invoke(main, words).stderr
 
 
@@ -212,25 +216,25 @@ def test_exactly_once_and_the_rehearsal_are_part_of_the_move():
 
 def test_the_report_of_a_move_has_the_decision_and_every_step(tmp_path):
     file, page = tmp_path / "group.json", tmp_path / "move.html"
-    file.write_text(json.dumps(SAVED))
+    file.write_text(json.dumps(SAVED), encoding="utf-8")
     words = ("--from", "4.3", "--brokers", "4.3", "--problem", str(file), "--report", str(page))
     assert plan(*words, "--streams-version", "1").exit_code == 0
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     assert '<span class="verdict go">go, if the points below are met' in text
     for sentence in ("not Empty 90 s after the last stop", "restore 2,000 records", "KIP-1071"):
         assert sentence in text
     assert text.count("<tr><th>") == 3  # two steps, and the head of the conditions
     assert "<script" not in text
     assert plan(*words[:2], "--brokers", "4.2.0", "--report", str(page)).exit_code == 1
-    assert '<span class="verdict stop">no go' in page.read_text()
-    assert "KAFKA-20254" in page.read_text()
+    assert '<span class="verdict stop">no go' in page.read_text(encoding="utf-8")
+    assert "KAFKA-20254" in page.read_text(encoding="utf-8")
     done = plan(*words[:4], "--report", str(tmp_path / "missing" / "move.html"))
     assert done.exit_code == 3
 
 
 def test_unknown_sizes_are_not_zero_records(tmp_path):
     file = tmp_path / "group.json"
-    file.write_text(json.dumps(SAVED | {"end_offset_sums": {}}))
+    file.write_text(json.dumps(SAVED | {"end_offset_sums": {}}), encoding="utf-8")
     done = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file))
     assert done.exit_code == 0, done.output
     assert "4 stateful tasks restore an unknown number of records" in done.stdout

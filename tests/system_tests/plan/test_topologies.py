@@ -152,7 +152,7 @@ def saved_group(**changes):
 
 def saved(folder, file="group.json", **changes):
     path = folder / file
-    path.write_text(json.dumps(saved_group(**changes)))
+    path.write_text(json.dumps(saved_group(**changes)), encoding="utf-8")
     return str(path)
 
 
@@ -202,7 +202,8 @@ def test_a_store_that_goes_to_other_sources_is_a_warning(tmp_path):
 def test_a_saved_group_does_not_know_what_is_written(tmp_path, monkeypatch):
     (tmp_path / "with_sink.py").write_text(
         "from assignor.examples.topologies import counting\n"
-        "TOPOLOGY = counting(1, 'counts').add_sink('out', topic='o', parents=['count'])\n"
+        "TOPOLOGY = counting(1, 'counts').add_sink('out', topic='o', parents=['count'])\n",
+        encoding="utf-8",
     )
     monkeypatch.syspath_prepend(tmp_path)
     found = plan("--topology", saved(tmp_path), "with_sink:TOPOLOGY", "--format", "json")

@@ -50,7 +50,7 @@ def plays(tmp_path, monkeypatch, clock):
     def play(script):
         executable = tmp_path / "home" / "bin" / "java"
         executable.parent.mkdir(parents=True, exist_ok=True)
-        executable.write_text(script)
+        executable.write_text(script, encoding="utf-8")
         executable.chmod(0o755)
         find_java.cache_clear()
 
@@ -65,7 +65,7 @@ def ivy(name="some.jar", content="bytes"):
 def pin(name="some.jar", content="bytes"):
     """Pin a jar beside the jars, as the error message recommends."""
     jar_folder().mkdir(exist_ok=True)
-    with (jar_folder() / "checksums.txt").open("a") as pins:
+    with (jar_folder() / "checksums.txt").open("a", encoding="utf-8") as pins:
         pins.write(f"{hashlib.sha256(content.encode()).hexdigest()}  {name}\n")
 
 
@@ -94,15 +94,15 @@ def test_what_was_fetched_is_used_without_the_network(plays):
     first = broker_jars("3.9.1")
     plays(_OFFLINE)
     assert broker_jars("3.9.1") == first
-    assert [jar.read_text() for jar in first] == ["bytes"]
+    assert [jar.read_text(encoding="utf-8") for jar in first] == ["bytes"]
 
 
 def test_a_jar_that_changed_is_fetched_again(plays):
     pin()
     plays(ivy())
     (jar,) = streams_jars("3.9.1")
-    jar.write_text("damaged")
-    assert streams_jars("3.9.1")[0].read_text() == "bytes"
+    jar.write_text("damaged", encoding="utf-8")
+    assert streams_jars("3.9.1")[0].read_text(encoding="utf-8") == "bytes"
 
 
 def test_a_list_that_cannot_be_read_is_fetched_again(plays):
@@ -110,9 +110,12 @@ def test_a_list_that_cannot_be_read_is_fetched_again(plays):
     plays(ivy())
     streams_jars("3.9.1")
     listed = jar_folder() / "streams-3.9.1.json"
-    listed.write_text("[{}]")
+    listed.write_text("[{}]", encoding="utf-8")
     streams_jars("3.9.1")
-    assert json.loads(listed.read_text())[0]["sha256"] == hashlib.sha256(b"bytes").hexdigest()
+    assert (
+        json.loads(listed.read_text(encoding="utf-8"))[0]["sha256"]
+        == hashlib.sha256(b"bytes").hexdigest()
+    )
 
 
 def test_what_cannot_be_fetched_is_named_in_one_sentence(plays):
@@ -125,7 +128,7 @@ def test_what_cannot_be_fetched_is_named_in_one_sentence(plays):
 
 
 def test_a_jar_with_another_checksum_than_the_pinned_one_is_refused(plays):
-    name = PINS.read_text().split()[-1]
+    name = PINS.read_text(encoding="utf-8").split()[-1]
     plays(ivy(name=name, content="tampered with"))
     with pytest.raises(EnvironmentFailureError, match=r"not the one in checksums\.txt"):
         streams_jars("4.3.1")
@@ -146,17 +149,17 @@ def test_a_jar_that_is_not_pinned_is_refused_with_the_way_to_pin_it(plays):
 def test_a_list_of_before_does_not_let_an_unpinned_jar_pass(plays):
     folder = jar_folder()
     folder.mkdir()
-    (folder / "evil.jar").write_text("evil")
+    (folder / "evil.jar").write_text("evil", encoding="utf-8")
     checksum = hashlib.sha256(b"evil").hexdigest()
     listed = json.dumps([{"jar": "evil.jar", "sha256": checksum}])
-    (folder / "streams-4.3.1.json").write_text(listed)
+    (folder / "streams-4.3.1.json").write_text(listed, encoding="utf-8")
     plays(_OFFLINE)
     with pytest.raises(EnvironmentFailureError):
         streams_jars("4.3.1")
 
 
 def test_a_pin_beside_the_jars_does_not_replace_a_shipped_one(plays):
-    name = PINS.read_text().split()[-1]
+    name = PINS.read_text(encoding="utf-8").split()[-1]
     pin(name, "tampered with")
     plays(ivy(name=name, content="tampered with"))
     with pytest.raises(EnvironmentFailureError, match=r"not the one in checksums\.txt"):
@@ -165,7 +168,7 @@ def test_a_pin_beside_the_jars_does_not_replace_a_shipped_one(plays):
 
 def test_a_pin_that_cannot_be_read_is_named_with_its_line(plays):
     jar_folder().mkdir()
-    (jar_folder() / "checksums.txt").write_text("# own\nhalf a line\n")
+    (jar_folder() / "checksums.txt").write_text("# own\nhalf a line\n", encoding="utf-8")
     plays(ivy())
     with pytest.raises(EnvironmentFailureError, match=r"line 2 of .*checksums\.txt"):
         streams_jars("4.3.1")
@@ -178,7 +181,7 @@ def test_a_release_of_other_digits_is_an_unknown_release():
 
 def test_a_folder_that_cannot_be_written_is_named(plays, tmp_path, monkeypatch):
     plays(ivy())
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text("", encoding="utf-8")
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "file" / "jars"))
     with pytest.raises(EnvironmentFailureError, match=FOLDER_VARIABLE):
         broker_jars("3.9.1")

@@ -18,7 +18,9 @@ def javas(tmp_path, monkeypatch, clock):
     def make(folder, version):
         executable = tmp_path / folder / "java"
         executable.parent.mkdir(parents=True)
-        executable.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+        executable.write_text(
+            f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n", encoding="utf-8"
+        )
         executable.chmod(0o755)
         return executable
 

@@ -72,7 +72,19 @@ def replaced(thread):
 def answered(*pairs, native_leader=False, content="normal", future=()):
     answers = tuple(Answer(f"{t}-1", t, v, 11, content, (), 40) for t, v, _ in pairs)
     used = tuple(u for _, _, u in pairs)
-    return Answered(4, "a", 1, native_leader, 11, 11, "a row", future, used, answers, ())
+    return Answered(
+        at_ms=4,
+        thread="a",
+        generation=1,
+        leader_is_native=native_leader,
+        version=11,
+        commonly_supported_version=11,
+        rule="a row",
+        future=future,
+        used_versions=used,
+        answers=answers,
+        withheld=(),
+    )
 
 
 BEGIN = (started("a"), started("b"), generation("a", "b"))

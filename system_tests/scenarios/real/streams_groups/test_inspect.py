@@ -238,7 +238,8 @@ def refusals(tool, servers, user, file, group_id):
     file.write_text(
         "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
         "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule "
-        f'required \\\n  username="{user}" password="{WORDS[user]}";\n'
+        f'required \\\n  username="{user}" password="{WORDS[user]}";\n',
+        encoding="utf-8",
     )
     done = inspect(servers, group_id, "--command-config", file)
     assert (done.exit_code, done.stdout) == (1, "")

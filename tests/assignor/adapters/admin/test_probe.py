@@ -118,7 +118,11 @@ def test_a_command_connects_by_tls_with_certificates_in_pem(tmp_path, is_mutual)
         context.load_verify_locations(PEM / "certificate.pem")
         context.verify_mode = ssl.CERT_REQUIRED
         own = tmp_path / "own.pem"
-        own.write_text((PEM / "key.pem").read_text() + (PEM / "certificate.pem").read_text())
+        own.write_text(
+            (PEM / "key.pem").read_text(encoding="utf-8")
+            + (PEM / "certificate.pem").read_text(encoding="utf-8"),
+            encoding="utf-8",
+        )
         given |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": own}
     file = properties(tmp_path, **given)
     with running_broker() as broker, tls_in_front_of(broker, context) as server:

@@ -146,7 +146,7 @@ def ssl_context(**properties):
 def test_trusted_certificates_come_from_a_file_or_from_the_properties(is_inline):
     file = PEM / "certificate.pem"
     given = (
-        {"ssl_truststore_certificates": file.read_text()}
+        {"ssl_truststore_certificates": file.read_text(encoding="utf-8")}
         if is_inline
         else {"ssl_truststore_location": str(file), "ssl_truststore_type": "PEM"}
     )
@@ -175,12 +175,14 @@ def test_tls_versions_are_limited_to_those_named():
 
 
 def test_the_clients_own_certificate_is_loaded_from_a_file_or_from_the_properties(tmp_path):
-    certificate, key = ((PEM / f"{name}.pem").read_text() for name in ("certificate", "key"))
+    certificate, key = (
+        (PEM / f"{name}.pem").read_text(encoding="utf-8") for name in ("certificate", "key")
+    )
     both = tmp_path / "own.pem"
-    both.write_text(key + certificate)
+    both.write_text(key + certificate, encoding="utf-8")
     ssl_context(ssl_keystore_location=str(both), ssl_keystore_type="PEM")
     ssl_context(ssl_keystore_certificate_chain=certificate, ssl_keystore_key=key)
-    locked = (PEM / "key_with_password.pem").read_text()
+    locked = (PEM / "key_with_password.pem").read_text(encoding="utf-8")
     store = {"ssl_keystore_certificate_chain": certificate, "ssl_keystore_key": locked}
     right = {"ssl_key_password": "opens"}
     ssl_context(**store, **right)

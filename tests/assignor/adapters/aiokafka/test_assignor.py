@@ -159,6 +159,7 @@ def test_an_answer_in_a_lower_version_makes_it_rejoin_at_once():
     assert subscription_of(assignor).version == 10
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_follow_up_comes_from_the_loop_and_waits_for_a_running_rebalance(monkeypatch):
     monkeypatch.setattr(rejoin_timer, "_RETRY_S", 0.0)
 

@@ -205,6 +205,7 @@ def test_what_is_processed_is_committed_unless_others_own_it_now(offsets):
         asyncio.run(commit_next(Committer(kafka_errors.KafkaConnectionError()), offsets))
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_commit_that_no_broker_answers_ends_with_its_request(caplog):
     class Silent(Committer):
         _client = SimpleNamespace(_request_timeout_ms=20)

@@ -170,6 +170,7 @@ def test_close_in_the_on_revoke_of_close(broker, consumer):
     assert broker.groups()[GROUP].members == ()
 
 
+@pytest.mark.usefixtures("alone")
 def test_an_interrupt_in_a_callback_gets_through_and_the_consumer_closes(broker, consumer):
     member = consumer()
 

@@ -47,8 +47,8 @@ SCRAM = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "ann", "sasl.passwo
 def real(tmp_path_factory):
     """Kafka 4.3.1 with the listeners of all security protocols, and 40 records."""
     store = tmp_path_factory.mktemp("keys") / "store.pem"
-    parts = [(PEM / f"{name}.pem").read_text() for name in ("key", "certificate")]
-    store.write_text("".join(parts))
+    parts = [(PEM / f"{name}.pem").read_text(encoding="utf-8") for name in ("key", "certificate")]
+    store.write_text("".join(parts), encoding="utf-8")
     with running_real_broker(
         broker_release("kafka:4.3.1"), users={"ann": PLAIN["sasl.password"]}, key_store=store
     ) as broker:

@@ -146,6 +146,7 @@ def test_deserialisers_are_for_the_input_and_not_for_changelogs(broker):
     assert run(b=4) == {"a": 4, "b": 4}
 
 
+@pytest.mark.usefixtures("alone")
 def test_the_second_signal_ends_an_application_at_once():
     numbers, ends = (signal.SIGTERM, signal.SIGINT), []
     before = {each: signal.signal(each, lambda *_: ends.append(None)) for each in numbers}

@@ -1,6 +1,6 @@
 """Answers of every version, mutated by field and by byte: promises of a member for all of them."""
 
-import time
+import tracemalloc
 from dataclasses import replace
 
 import pytest
@@ -17,11 +17,12 @@ from encoding import (
 )
 from fuzz.corpus import read_corpus
 from fuzz.member_answers import OPTION_BYTES, PARTITIONS, check_answer, member_of, partitions_of
-from tests.costs import units
+from tests.costs import calls_of
 from tests.nightly import examples
 
 SEEDS = [seed for seed in read_corpus("seeds") if seed.target == "member_receive"]
-UNITS, LITTLE_S = 25, 0.1
+# Of one join and one answer; about ten times what any of these answers has taken.
+CALLS, BYTES = 20_000, 4 * 2**20
 FEW = settings(
     max_examples=examples(120),
     deadline=None,
@@ -35,15 +36,20 @@ def split(seed):
 
 
 def take(options, partitions, *blobs):
-    """The member after these answers; checks and times each."""
+    """The member after these answers; checks each, its calls and its memory."""
     member = member_of(options)
-    for generation, blob in enumerate(blobs, start=1):
-        began = time.process_time()
-        check_answer(member, partitions, blob, generation)
-        spent = time.process_time() - began
-        assert spent < LITTLE_S or units(spent) < UNITS
-        if member.assignor.failed is not None:
-            break
+    tracemalloc.start()
+    try:
+        for generation, blob in enumerate(blobs, start=1):
+            tracemalloc.reset_peak()
+            held, _ = tracemalloc.get_traced_memory()
+            calls = calls_of(lambda: check_answer(member, partitions, blob, generation))  # noqa: B023
+            assert calls < CALLS
+            assert tracemalloc.get_traced_memory()[1] - held < BYTES
+            if member.assignor.failed is not None:
+                break
+    finally:
+        tracemalloc.stop()
     return member
 
 

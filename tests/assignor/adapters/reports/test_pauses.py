@@ -1,7 +1,7 @@
 """Partitions that a loop or the application has paused, as in public reports."""
 
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import confluent_kafka
 import kafka
@@ -78,7 +78,7 @@ def loop_over(client, consumer, ended):
     if client == "kafka_python":
         return consumer_loop(consumer, consumer.assignor, 100, ended)
     loop = PollLoop(max_poll_interval_ms=300_000)
-    return BlockingLoop(ConsumerLoop(consumer, 0.1, 1), loop, ended)
+    return nullcontext(BlockingLoop(ConsumerLoop(consumer, 0.1, 1), loop, ended))
 
 
 @contextmanager
@@ -88,7 +88,8 @@ def running(client, consumer, stores, handle=lambda *_: None):
 
     def run():
         try:
-            loop_over(client, consumer, ended).run(stores, handle)
+            with loop_over(client, consumer, ended) as loop:
+                loop.run(stores, handle)
         except ZeroDivisionError as error:
             raised.append(error)
 

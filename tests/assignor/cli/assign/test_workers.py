@@ -119,8 +119,10 @@ def test_wrong_options_are_found_before_workers_start():
 @pytest.fixture
 def run(tmp_path):
     """Start the command in a folder with a strategy that kills or delays its process."""
-    (tmp_path / "own.py").write_text(STRATEGY)
-    (tmp_path / "loud.py").write_text(f"{STRATEGY}\nprint('while it is imported')\n")
+    (tmp_path / "own.py").write_text(STRATEGY, encoding="utf-8")
+    (tmp_path / "loud.py").write_text(
+        f"{STRATEGY}\nprint('while it is imported')\n", encoding="utf-8"
+    )
     started = []
 
     def start(*arguments, strategy="own:of_client", problem="-"):
@@ -180,6 +182,24 @@ def test_a_worker_that_is_killed_ends_the_command_with_a_sentence(run):
     assert output == ""
 
 
+@pytest.mark.parametrize("limit", [8, 10, 14])
+def test_without_file_descriptors_for_workers_the_sentence_says_what_to_do(limit):
+    script = f'ulimit -n {limit}; exec "$0" "$@"'
+    done = subprocess.run(
+        ["bash", "-c", script, *COMMAND, "--problem", "-", "--workers", "2"],
+        input=json.dumps(group("first")),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=240,
+        check=False,
+    )
+    sentence = (
+        "assignor: this process has no file descriptors left for 2 worker processes; raise its"
+        " limit (ulimit -n), or run fewer processes at the same time.\n"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", sentence)
+
+
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_no_worker_is_left_when_the_command_is_ended(run, tmp_path, number):
@@ -201,7 +221,9 @@ def test_no_worker_is_left_when_the_command_is_ended(run, tmp_path, number):
 @pytest.mark.usefixtures("alone")
 def test_a_reader_that_leaves_ends_the_command(run, tmp_path):
     path = tmp_path / "groups.jsonl"
-    path.write_text("".join(json.dumps(group(f"g{n}")) + "\n" for n in range(3_000)))
+    path.write_text(
+        "".join(json.dumps(group(f"g{n}")) + "\n" for n in range(3_000)), encoding="utf-8"
+    )
     process = run("--workers", "2", "--format", "json", strategy="sticky", problem=str(path))
     assert process.stdout.readline()
     process.stdout.close()

@@ -61,7 +61,7 @@ def test_a_copy_that_another_member_of_the_process_has_opened_is_reported_by_tha
 
 def test_a_task_directory_that_cannot_be_made_or_emptied_is_one_sentence(member, tmp_path):
     owner = member()
-    (tmp_path / "one/0_0").write_text("a file")
+    (tmp_path / "one/0_0").write_text("a file", encoding="utf-8")
     owner.assign()
     with pytest.raises(StoreError, match="0_0 of task 0_0 cannot be made: File exists; remove"):
         owner.poll()
@@ -105,7 +105,7 @@ def test_a_copy_is_rebuilt_when_brokers_may_have_removed_tombstones(
 
 
 def test_a_state_directory_that_is_a_file_is_one_sentence(tmp_path):
-    (tmp_path / "state").write_text("a file")
+    (tmp_path / "state").write_text("a file", encoding="utf-8")
     for path in (tmp_path / "state", tmp_path / "state/deeper"):
         with pytest.raises(StoreError, match="it, or one of its parents, is a file; give another"):
             LockedDirectory(path)

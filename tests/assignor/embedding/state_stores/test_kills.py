@@ -30,17 +30,17 @@ DISKS = {
 }
 
 
-class World:
+class Setup:
     """A cluster, and members with directories."""
 
-    def __init__(self, home):
-        self.home = home
-        shutil.rmtree(home, ignore_errors=True)
+    def __init__(self, folder):
+        self.folder = folder
+        shutil.rmtree(folder, ignore_errors=True)
         self.cluster = Cluster()
         self.cluster.write(*WORDS, *WORDS[:2])
 
     def member(self, name, *, kind=SqliteStore, steps=None):
-        state_dir = self.home / name
+        state_dir = self.folder / name
         state_dir.mkdir(parents=True, exist_ok=True)
         member = Member(self.cluster, kind=kind, state_dir=state_dir, steps=steps)
         member.assign()
@@ -67,38 +67,38 @@ def finish_in_rebalances(member):
     member.finish()
 
 
-def steps_of(home, finish=Member.finish):
+def steps_of(folder, finish=Member.finish):
     """Names of all steps of a member that is not disturbed."""
-    world = World(home)
+    setup = Setup(folder)
     steps = Steps()
-    member = world.member("one", steps=steps)
+    member = setup.member("one", steps=steps)
     finish(member)
-    assert world.wrong(member) == []
+    assert setup.wrong(member) == []
     member.stores.close()
     return steps.names
 
 
-def wrong_after_kills(home, kind, *, disk, compact=False, finish=Member.finish):
+def wrong_after_kills(folder, kind, *, disk, compact=False, finish=Member.finish):
     """Yield steps at which a kill leads to a wrong result, with what is wrong."""
-    for at, name in enumerate(steps_of(home, finish), start=1):
-        world = World(home)
-        killed = world.member("one", kind=kind, steps=Steps(at))
+    for at, name in enumerate(steps_of(folder, finish), start=1):
+        setup = Setup(folder)
+        killed = setup.member("one", kind=kind, steps=Steps(at))
         with suppress(Killed):
             finish(killed)
         killed.stores._local.close()  # the system releases the locks of a process that ends
         if compact:
-            for log in world.cluster.logs.values():
+            for log in setup.cluster.logs.values():
                 log.compact()
-        following = world.member("one" if disk == "same disk" else "two", kind=kind)
+        following = setup.member("one" if disk == "same disk" else "two", kind=kind)
         # Other batches than before: a copy that is ahead of its changelog is not right by chance.
-        world.cluster.write(*WORDS)
+        setup.cluster.write(*WORDS)
         following.finish(records=9)
         if disk == "back again":
             following.stores.close()
-            following = world.member("one", kind=kind)
-        world.cluster.write(*WORDS)
+            following = setup.member("one", kind=kind)
+        setup.cluster.write(*WORDS)
         following.finish()
-        wrong = world.wrong(following)
+        wrong = setup.wrong(following)
         following.stores.close()
         if wrong:
             yield at, name, wrong
@@ -113,18 +113,18 @@ def wrong_after_kills(home, kind, *, disk, compact=False, finish=Member.finish):
     ],
 )
 def test_a_kill_at_any_step_changes_no_count(tmp_path, disk, compact):
-    kills = wrong_after_kills(tmp_path / "home", DISKS[disk], disk=disk, compact=compact)
+    kills = wrong_after_kills(tmp_path / "folder", DISKS[disk], disk=disk, compact=compact)
     assert not list(kills)
 
 
 @pytest.mark.parametrize("disk", [pytest.param("same disk", marks=pytest.mark.slow), "memory"])
 def test_a_kill_while_tasks_are_suspended_and_resumed_changes_no_count(tmp_path, disk):
-    home, kind = tmp_path / "home", DISKS[disk]
-    assert not list(wrong_after_kills(home, kind, disk=disk, finish=finish_in_rebalances))
+    folder, kind = tmp_path / "folder", DISKS[disk]
+    assert not list(wrong_after_kills(folder, kind, disk=disk, finish=finish_in_rebalances))
 
 
 def test_the_steps_are_those_that_matter(tmp_path):
-    assert set(steps_of(tmp_path / "home")) >= {
+    assert set(steps_of(tmp_path / "folder")) >= {
         "end offsets",
         "before handler",
         "after handler",
@@ -137,19 +137,19 @@ def test_the_steps_are_those_that_matter(tmp_path):
     }
 
 
-def wrong_after_pauses(home, kind):
+def wrong_after_pauses(folder, kind):
     """Yield steps at which a pause with a takeover by another member leads to a wrong result."""
-    for at, name in enumerate(steps_of(home), start=1):
-        world = World(home)
+    for at, name in enumerate(steps_of(folder), start=1):
+        setup = Setup(folder)
         members = []
 
-        def take_over(world=world, members=members):
-            members.append(world.member("two", kind=kind))
+        def take_over(setup=setup, members=members):
+            members.append(setup.member("two", kind=kind))
             members[0].poll()
-            world.cluster.write(*WORDS[:3])
+            setup.cluster.write(*WORDS[:3])
             members[0].poll()
 
-        paused = world.member("one", kind=kind, steps=Steps(at, then=take_over))
+        paused = setup.member("one", kind=kind, steps=Steps(at, then=take_over))
         while not members:
             paused.poll()
         # Neither knows that the other one has the task.
@@ -157,10 +157,10 @@ def wrong_after_pauses(home, kind):
         members[0].poll()
         paused.revoke()
         members[0].finish()
-        wrong = world.wrong(members[0])
-        for log in world.cluster.logs.values():
+        wrong = setup.wrong(members[0])
+        for log in setup.cluster.logs.values():
             log.compact()
-        wrong += [f"{what}, compacted" for what in world.wrong(members[0])]
+        wrong += [f"{what}, compacted" for what in setup.wrong(members[0])]
         for member in (paused, *members):
             member.stores.close()
         if wrong:
@@ -169,7 +169,7 @@ def wrong_after_pauses(home, kind):
 
 @pytest.mark.parametrize("kind", [pytest.param(SqliteStore, marks=pytest.mark.slow), DictStore])
 def test_a_member_that_was_paused_at_any_step_changes_no_count(tmp_path, kind):
-    assert not list(wrong_after_pauses(tmp_path / "home", kind))
+    assert not list(wrong_after_pauses(tmp_path / "folder", kind))
 
 
 # What each step of the protocol is for: without it, some kill or pause leads to a wrong result.
@@ -286,7 +286,7 @@ def test_a_wrong_order_is_found_by_kills(tmp_path, monkeypatch, fault):
     found = (
         wrong
         for disk in reversed(DISKS)
-        for wrong in wrong_after_kills(tmp_path / "home", DISKS[disk], disk=disk)
+        for wrong in wrong_after_kills(tmp_path / "folder", DISKS[disk], disk=disk)
     )
     assert next(found, None) is not None
 
@@ -301,4 +301,4 @@ def test_a_wrong_order_is_found_by_kills(tmp_path, monkeypatch, fault):
 )
 def test_a_member_that_was_paused_is_found_by_pauses(tmp_path, monkeypatch, fault):
     fault(monkeypatch)
-    assert next(wrong_after_pauses(tmp_path / "home", DictStore), None) is not None
+    assert next(wrong_after_pauses(tmp_path / "folder", DictStore), None) is not None

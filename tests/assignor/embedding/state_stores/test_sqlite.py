@@ -129,7 +129,7 @@ def damaged_page(path):
 
 def text_file(path):
     path.unlink()
-    path.write_text("a text\n" * 1000)
+    path.write_text("a text\n" * 1000, encoding="utf-8")
 
 
 def foreign(path):

@@ -51,7 +51,7 @@ def test_copies_of_former_runs_are_found_with_the_next_record_that_they_need(sto
 
 def test_a_folder_that_is_no_database_is_no_copy(stores, tmp_path, caplog):
     (tmp_path / "default" / "words" / "1").mkdir(parents=True)
-    (tmp_path / "default" / "words" / "1" / "CURRENT").write_text("MANIFEST-9\n")
+    (tmp_path / "default" / "words" / "1" / "CURRENT").write_text("MANIFEST-9\n", encoding="utf-8")
     (tmp_path / "default" / "words" / "notes").mkdir()
     state = state_of(stores)
     with caplog.at_level("INFO"):

@@ -309,7 +309,7 @@ def test_one_process_writes_at_a_time(tmp_path):
 
 def test_a_disk_that_refuses_is_reported_in_one_sentence(tmp_path):
     blocked = tmp_path / "file"
-    blocked.write_text("no folder")
+    blocked.write_text("no folder", encoding="utf-8")
     for work in (
         lambda disk: disk.replace("a", b""),
         lambda disk: disk.append("a", b""),

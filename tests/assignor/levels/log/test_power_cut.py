@@ -132,11 +132,11 @@ def killed_writer(folder, lines):
     if child == 0:
         try:
             os.close(receive)
-            write_until_killed(folder, os.fdopen(send, "w"))
+            write_until_killed(folder, os.fdopen(send, "w", encoding="utf-8"))
         finally:
             os._exit(1)
     os.close(send)
-    with os.fdopen(receive) as reports:
+    with os.fdopen(receive, encoding="utf-8") as reports:
         heard = [reports.readline().split() for _ in range(lines)]
         os.kill(child, signal.SIGKILL)
         heard += [line.split() for line in reports if line.endswith("\n")]

@@ -28,7 +28,7 @@ def written(folder, **files):
     for name, text in files.items():
         file = folder / f"{name.replace('__in__', '/')}.py"
         file.parent.mkdir(exist_ok=True)
-        file.write_text(text)
+        file.write_text(text, encoding="utf-8")
 
 
 def test_a_file_in_the_current_directory_is_loaded(folder):

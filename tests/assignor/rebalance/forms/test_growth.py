@@ -3,8 +3,8 @@
 Work is counted: calls of Python and C functions during one `assign_group`. Nothing is timed.
 """
 
-import sys
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
 import pytest
@@ -23,6 +23,7 @@ from assignor.topology import CarriedTopologies, Subtopology, carried_topologies
 from assignor.topology import content_fingerprint as form_of
 from probing.topologies import Reached
 from tests.assignor.rebalance.forms.mixed_group import NATIVE, counting
+from tests.costs import calls_of
 
 MEMBERS, PARTITIONS = 4, 4
 GROWTH = 3.9
@@ -82,26 +83,15 @@ def calls(shape, forms):
         t for carried in programs.values() for p in carried.subtopologies for t in p.source_topics
     }
     knowledge = LeaderKnowledge()
-    count = 0
-
-    def counted(frame, event, argument):
-        nonlocal count
-        count += event in {"call", "c_call"}
-
     for generation in (1, 2):
         blobs = [
             GroupMember(member_id=name, user_data=member.subscription()[1])
             for name, member in members.items()
         ]
         known = replace(knowledge, leader_id="leader", generation=generation)
-        before, count = sys.getprofile(), 0
-        sys.setprofile(counted)
-        try:
-            answer = assign_group(
-                settings, blobs, dict.fromkeys(topics, PARTITIONS), knowledge=known
-            )
-        finally:
-            sys.setprofile(before)
+        group = (settings, blobs, dict.fromkeys(topics, PARTITIONS))
+        count = calls_of(partial(assign_group, *group, knowledge=known))
+        answer = assign_group(*group, knowledge=known)
         assert (answer.faults, dict(answer.quarantined)) == ((), {})
         knowledge = answer.remembered()
         for name, member in members.items():
