@@ -94,9 +94,12 @@ class Walk:
             done = self.run("-c", _STUB_VERDICTS if step == "verdicts" else _STUB_FINDINGS)
             assert not done.returncode, done.stderr
         elif step == "golden_vectors":
-            path.write_text(json.dumps(json.loads(path.read_text()) | {self.release: LATER}))
+            path.write_text(
+                json.dumps(json.loads(path.read_text(encoding="utf-8")) | {self.release: LATER}),
+                encoding="utf-8",
+            )
         else:
-            with path.open("a") as file:
+            with path.open("a", encoding="utf-8") as file:
                 file.write(f"{'0' * 64}  kafka-streams-{self.release}.jar\n")
         self.generated.add(name)
 

@@ -307,7 +307,7 @@ def test_from_4_4_on_static_members_move_and_stay_until_their_sessions_end():
 
 def test_from_4_4_on_the_first_assignment_knows_what_is_on_the_disks(tmp_path):
     file = tmp_path / "group.json"
-    file.write_text(json.dumps(SAVED))
+    file.write_text(json.dumps(SAVED), encoding="utf-8")
     words = ("--problem", str(file))
     new = plan("--from", "4.4", "--brokers", "4.4", *words).stdout
     assert "4 stateful tasks restore 0 records" in new
