@@ -43,6 +43,7 @@ from probing.member import (
     subscription_version,
 )
 from probing.releases import (
+    NEWEST_KAFKA,
     PATH_RULES,
     RELEASES,
     Bounce,
@@ -76,6 +77,7 @@ __all__ = [
     "LEADER_RULES",
     "MEMBER_RULES",
     "NATIVE_ANSWER_RULES",
+    "NEWEST_KAFKA",
     "NEXT_VERSION_RULES",
     "NO_REBALANCE",
     "PATH_RULES",

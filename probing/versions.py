@@ -6,6 +6,7 @@ one to another.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from encoding import (
     EARLIEST_NATIVE_VERSION,
@@ -17,10 +18,23 @@ from encoding import (
 __all__ = [
     "EARLIEST_NATIVE_VERSION",
     "EARLIEST_PROBEABLE_VERSION",
+    "HELD_BACK_VERSION",
     "NO_REBALANCE",
+    "START_VERSION",
     "UNKNOWN_VERSION",
     "greatest_known_version",
 ]
+
+START_VERSION: Final = 11
+"""The version that native members start with, whatever newer versions of Kafka they know.
+
+Every leader of Kafka 3.2 and later reads it, and native leaders do. A newer version would cost each
+group under an older leader one rebalance for each member that starts. Raise it only when no
+supported leader is older than the release that brought the version.
+"""
+
+HELD_BACK_VERSION: Final = 11
+"""The level that a group which holds upgrades back starts with; feature logs hold it: keep it."""
 
 
 def greatest_known_version(known_versions: Sequence[int], *, at_most: int) -> int | None:

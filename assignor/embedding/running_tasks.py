@@ -29,6 +29,8 @@ class RunningTasks(TasksListener):
 
     Attributes:
         active, standby: tasks of the last assignment.
+        suspended: tasks that were revoked and may come back: the next assignment says whether they
+            stay. Keep their state until then, process nothing of them and write nothing.
     """
 
     # Whether the application has asked which tasks are fresh, and whether it has restored any.
@@ -40,7 +42,7 @@ class RunningTasks(TasksListener):
         self._tell = tell
         self._lock = threading.Lock()
         self._worker: int | None = None  # thread that is in `working`
-        self.active = self.standby = self._fresh = _NONE
+        self.active = self.standby = self.suspended = self._fresh = _NONE
         # Restored tasks that were revoked before a rebalance, and came back with its answer.
         self._kept: AbstractSet[TaskId] = _NONE
 
@@ -56,20 +58,22 @@ class RunningTasks(TasksListener):
             self._fresh = (self._fresh | (active.keys() - self.active)) & active.keys()
             self._kept &= active.keys()
             self.active, self.standby = frozenset(active), frozenset(standby)
+            self.suspended = _NONE
         self._tell(f"active tasks: {listed_tasks(active)}; standby tasks: {listed_tasks(standby)}")
 
     def on_tasks_revoked(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
-        """Remove the tasks, after the current batch."""
+        """Suspend the tasks, after the current batch."""
         with self._locked():
+            self.suspended = self.suspended | active.keys() | standby.keys()
             self._kept |= (active.keys() & self.active) - self._fresh
             self.active = self.active - active.keys()
             self.standby = self.standby - standby.keys()
 
     def on_tasks_lost(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
-        """Remove the tasks, as `on_tasks_revoked`; other members may have changed their state."""
+        """Remove the tasks, and all that are suspended: other members may change their state."""
         self.on_tasks_revoked(active, standby)
         with self._locked():
-            self._kept -= active.keys()
+            self._kept = self.suspended = _NONE
 
     def restoring_tasks(self) -> AbstractSet[TaskId]:
         """Return the fresh tasks, also those that are given up before a join and come back.

@@ -273,6 +273,9 @@ class TasksListener:
     def on_tasks_lost(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
         """Stop these, and commit nothing more of them: other members may run them already.
 
+        Both are empty if the tasks were revoked before, and no answer has come since: nothing that
+        is kept for it is of use any more.
+
         By default `on_tasks_revoked` is called, whose commit the broker refuses then.
         """
         self.on_tasks_revoked(active, standby)

@@ -26,10 +26,11 @@ from assignor.problems import totals
 from assignor.problems.measures import records_to_restore
 from benchmarks.assign.problem_sets import SAMPLE, beside, lines
 from benchmarks.assign.quality import active_records, play_all
+from probing import NEWEST_KAFKA
 from system_tests.support.jvm import BrokerAssignor
 
 STRATEGIES = ("high_availability", "kafka_high_availability", "kafka_streams_group")
-RELEASE = "4.3.1"
+RELEASE = NEWEST_KAFKA
 SUMS = {
     "rounds": "rebalances",
     "handoffs": "hand-offs",

@@ -110,6 +110,6 @@ def _row(change: ReleaseChange) -> str:
         change.what,
         change.action,
         ", ".join((*change.uses, *(f"not {use}" for use in change.unless))),
-        change.source,
+        change.source + (f"; shown by `{change.shown}`" if change.shown else ""),
     )
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from encoding.kafka.schema import SUBSCRIPTION
+from encoding.kafka.schema import KAFKA_VERSIONS, SUBSCRIPTION
+from encoding.kafka.subscription import AS_READ
 from encoding.kafka.values import Assignment, FutureSubscription, Subscription
 from encoding.native import native_from_fields, native_to_fields
 from encoding.primitives import (
@@ -41,6 +42,9 @@ __all__ = [
 
 # The first version that carries offset sums; lower versions carry two task lists.
 _FIRST_WITH_SUMS = min(row.since for row in SUBSCRIPTION if row.name == "task_offset_sums")
+_ALL_SHOWN = 11
+"""The golden vectors show every field of versions up to this one, with its default where absent."""
+_LATER_ROWS = tuple(row for row in SUBSCRIPTION if row.name in AS_READ and row.since > _ALL_SHOWN)
 
 
 def subscription_to_fields(value: Subscription | FutureSubscription) -> dict[str, Any]:
@@ -58,6 +62,9 @@ def subscription_to_fields(value: Subscription | FutureSubscription) -> dict[str
         "error_code": value.error_code,
         "client_tags": dict(value.client_tags),
     }
+    if value.version in KAFKA_VERSIONS:  # native bodies have keys of their own
+        later = (row.name for row in _LATER_ROWS if row.is_in(value.version))
+        fields |= {name: getattr(value, name) for name in later}
     return fields if value.native is None else fields | {"native": native_to_fields(value.native)}
 
 
@@ -86,10 +93,10 @@ def subscription_from_fields(fields: Mapping[str, Any]) -> Subscription:
         process_id=_uuid(fields.get("process_id", "00000000-0000-0000-0000-000000000000")),
         user_endpoint=_text_or_null(fields, "user_endpoint"),
         task_offset_sums=TaskOffsetSums.from_mapping(sums),
-        unique_field=_integer(fields, "unique_field", 0),
         error_code=_integer(fields, "error_code", 0),
         client_tags=_tags(fields.get("client_tags", {})),
         native=native_from_fields("subscription", fields.get("native")),
+        **{name: _integer(fields, name, 0) for name in AS_READ},
     )
 
 

@@ -39,12 +39,18 @@ from encoding.primitives import (
     TaskOffsetSums,
 )
 
-__all__ = ["decode_subscription", "encode_subscription", "read_subscription"]
+__all__ = ["AS_READ", "decode_subscription", "encode_subscription", "read_subscription"]
 
 _NAME = "subscription"
 _KIND = f"{_NAME} "
 _NO_PROCESS = UUID(int=0)
 _NO_TAGS = ClientTags()
+_WITH_MEANING = {
+    *("version", "latest_supported_version", "process_id", "user_endpoint"),
+    *("prev_tasks", "standby_tasks", "task_offset_sums", "error_code", "client_tags"),
+}
+AS_READ = tuple(sorted({row.name for row in SUBSCRIPTION} - _WITH_MEANING))
+"""Fields whose value is the number that is read: each is an attribute of ``Subscription``."""
 _VERSION = reader(Field("version", "int32"), 0, _KIND)
 _SUPPORTED = reader(Field("latest_supported_version", "int32"), 0, _KIND)
 _TASK = record_dtype("task_id", 1)
@@ -150,10 +156,10 @@ def read_subscription(
         process_id=fields["process_id"],
         user_endpoint=native_body.get("user_endpoint"),
         task_offset_sums=sums,
-        unique_field=fields.get("unique_field", 0),
         error_code=native_body.get("error_code", 0),
         client_tags=tags,
         native=extras,
+        **{name: fields[name] for name in AS_READ if name in fields},
     )
     return subscription, offset
 

@@ -1,15 +1,15 @@
 """Kafka's features and their levels as released, one row per level.
 
-Numbers, names and ``compatible_back`` come from the released classes (3.9.2 and 4.0.1 to 4.3.1);
-supported ranges also from the tags of 3.3 to 3.8. ``compatible_back`` of metadata.version is
-Kafka's "metadata did not change". Unreleased levels that 3.9 and earlier knew are left out.
+The rows, with their sources, are in ``kafka_levels.toml``.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from probing.features.levels import FeatureError, LevelRange
 from probing.features.table import Feature, FeatureTable, Level
+from probing.tables import read_table
 
 METADATA_VERSION: Final = "metadata.version"
 CONTROLLERS_REGISTER_SINCE: Final = 15
@@ -17,39 +17,7 @@ CONTROLLERS_REGISTER_SINCE: Final = 15
 
 _LEVELS_ARE_LOGGED_SINCE: Final = 4
 
-# number, name, compatible back, what it changed
-_METADATA_ROWS: Final = (
-    (1, "3.0-IV1", False, "the first level: what a preview cluster has (KIP-734 on the wire)"),
-    (2, "3.1-IV0", True, "topic ids in Fetch (KIP-516)"),
-    (3, "3.2-IV0", False, "recovery of a leader after an unclean election (KIP-704)"),
-    (4, "3.3-IV0", True, "metadata.version is a record of the log (KIP-778)"),
-    (5, "3.3-IV1", False, "no-op records, to measure the log's lag (KIP-835)"),
-    (6, "3.3-IV2", False, "one record for every change of a broker's registration"),
-    (7, "3.3-IV3", False, "registrations say that a broker is shutting down (KIP-841)"),
-    (8, "3.4-IV0", False, "the move from ZooKeeper (KIP-866)"),
-    (9, "3.5-IV0", True, "tiered storage (KIP-405)"),
-    (10, "3.5-IV1", True, "Fetch names the epoch of a replica (KIP-903)"),
-    (11, "3.5-IV2", False, "SCRAM credentials (KIP-900)"),
-    (12, "3.6-IV0", True, "no new leader epoch when a replica leaves the ISR (KAFKA-15021)"),
-    (13, "3.6-IV1", False, "transactions of metadata records (KIP-868)"),
-    (14, "3.6-IV2", False, "delegation tokens"),
-    (15, "3.7-IV0", False, "controllers register what they support (KIP-919)"),
-    (16, "3.7-IV1", True, "nothing: reserved"),
-    (17, "3.7-IV2", False, "several log directories in a broker (KIP-858)"),
-    (18, "3.7-IV3", True, "nothing: reserved"),
-    (19, "3.7-IV4", True, "Produce and Fetch name the new leader (KIP-951)"),
-    (20, "3.8-IV0", True, "nothing: the number of the release"),
-    (21, "3.9-IV0", True, "the latest offset in remote storage (KIP-1005)"),
-    (22, "4.0-IV0", True, "new clusters have group.version 1 (KIP-848)"),
-    (23, "4.0-IV1", False, "eligible leader replicas may be kept (KIP-966)"),
-    (24, "4.0-IV2", True, "new clusters have transaction.version 2 (KIP-890)"),
-    (25, "4.0-IV3", True, "offsets of remote storage without blocking (KIP-1075)"),
-    (26, "4.1-IV0", True, "new clusters have eligible.leader.replicas.version 1 (KIP-966)"),
-    (27, "4.1-IV1", True, "replicas fetch with the high watermark (KIP-1166)"),
-    (28, "4.2-IV0", True, "new clusters have share.version 1 (KIP-932)"),
-    (29, "4.2-IV1", True, "new clusters have streams.version 1 (KIP-1071)"),
-    (30, "4.3-IV0", False, "log directories that take no new partition (KIP-1066)"),
-)
+_DATA: Final = read_table(__file__, "kafka_levels.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,29 +43,13 @@ class KafkaRelease:
         return {METADATA_VERSION: LevelRange(min=low, max=high), **others}
 
 
-_FOUR_0: Final = (
-    ("eligible.leader.replicas.version", 1),
-    ("group.version", 1),
-    ("kraft.version", 1),
-    ("transaction.version", 2),
-)
-_FOUR_1: Final = (*_FOUR_0, ("share.version", 1))
-
-KAFKA_RELEASES: Final = (
-    KafkaRelease(series="3.0", metadata=(1, 1)),
-    KafkaRelease(series="3.1", metadata=(1, 1)),
-    KafkaRelease(series="3.2", metadata=(1, 1)),
-    KafkaRelease(series="3.3", metadata=(1, 7)),
-    KafkaRelease(series="3.4", metadata=(1, 8)),
-    KafkaRelease(series="3.5", metadata=(1, 11)),
-    KafkaRelease(series="3.6", metadata=(1, 14)),
-    KafkaRelease(series="3.7", metadata=(1, 19)),
-    KafkaRelease(series="3.8", metadata=(1, 20)),
-    KafkaRelease(series="3.9", metadata=(1, 21), others=(("kraft.version", 1),)),
-    KafkaRelease(series="4.0", metadata=(7, 25), others=_FOUR_0),
-    KafkaRelease(series="4.1", metadata=(7, 27), others=_FOUR_1),
-    KafkaRelease(series="4.2", metadata=(7, 29), others=(*_FOUR_1, ("streams.version", 1))),
-    KafkaRelease(series="4.3", metadata=(7, 30), others=(*_FOUR_1, ("streams.version", 1))),
+KAFKA_RELEASES: Final = tuple(
+    KafkaRelease(
+        series=row["series"],
+        metadata=(row["metadata"][0], row["metadata"][1]),
+        others=tuple(row.get("others", {}).items()),
+    )
+    for row in _DATA["release"]
 )
 """Every series with KRaft, oldest first."""
 
@@ -121,13 +73,13 @@ def _metadata() -> Feature:
         name=METADATA_VERSION,
         levels=tuple(
             Level(
-                number=number,
-                name=name,
-                release=name.partition("-")[0],
-                changed=changed,
-                compatible_back=back,
+                number=row["number"],
+                name=row["name"],
+                release=row["name"].partition("-")[0],
+                changed=row["changed"],
+                compatible_back=row["compatible_back"],
             )
-            for number, name, back, changed in _METADATA_ROWS
+            for row in _DATA["metadata"]
         ),
         governs="records of the metadata log and the requests between brokers and controllers",
         is_always_on=True,
@@ -135,78 +87,37 @@ def _metadata() -> Feature:
     )
 
 
-def _plain(name: str, governs: str, *rows: tuple[str, str], can_be_lowered: bool = True) -> Feature:
+def _plain(row: Mapping[str, Any]) -> Feature:
     """Return a feature whose levels 1, 2, ... are the rows (release, what changed)."""
-    first = (METADATA_VERSION, _LEVELS_ARE_LOGGED_SINCE)
-    elr = (METADATA_VERSION, 23)
-    required = elr if name.startswith("eligible") else first
+    can_be_lowered = row.get("can_be_lowered", True)
+    required = (METADATA_VERSION, row.get("needs_metadata", _LEVELS_ARE_LOGGED_SINCE))
     return Feature(
-        name=name,
+        name=row["name"],
         levels=tuple(
             Level(
                 number=number,
                 name=str(number),
-                release=release,
-                changed=changed,
+                release=level["release"],
+                changed=level["changed"],
                 compatible_back=can_be_lowered,
                 requires=(required,),
             )
-            for number, (release, changed) in enumerate(rows, start=1)
+            for number, level in enumerate(row["levels"], start=1)
         ),
-        governs=governs,
+        governs=row["governs"],
         can_be_lowered=can_be_lowered,
     )
 
 
 KAFKA_FEATURES: Final = FeatureTable(
-    features=(
-        _plain(
-            "eligible.leader.replicas.version",
-            "who may lead a partition when its in-sync replicas are gone",
-            ("4.0", "eligible leader replicas are kept and used (KIP-966)"),
-        ),
-        _plain(
-            "group.version",
-            "protocols of the group coordinator",
-            ("4.0", "the consumer rebalance protocol (KIP-848)"),
-        ),
-        _plain(
-            "kraft.version",
-            "how the quorum of controllers is described",
-            ("3.9", "voters are records, and may be added and removed (KIP-853)"),
-            can_be_lowered=False,
-        ),
-        _metadata(),
-        _plain(
-            "share.version",
-            "share groups",
-            ("4.1", "queues by share groups (KIP-932)"),
-        ),
-        _plain(
-            "streams.version",
-            "streams groups",
-            ("4.2", "the streams rebalance protocol (KIP-1071)"),
-        ),
-        _plain(
-            "transaction.version",
-            "the log and protocol of transactions",
-            ("4.0", "records of transactions with optional fields (KIP-890)"),
-            ("4.0", "a new producer epoch for every transaction (KIP-890)"),
-        ),
+    features=tuple(
+        sorted(
+            (_metadata(), *map(_plain, _DATA["feature"])),
+            key=lambda feature: feature.name,
+        )
     )
 )
 """Kafka's features and all their released levels."""
-
-# (feature, level, metadata.version from which on a new cluster gets it)
-_BOOTSTRAP_ROWS: Final = (
-    ("kraft.version", 1, 21),
-    ("group.version", 1, 22),
-    ("transaction.version", 1, 24),
-    ("transaction.version", 2, 24),
-    ("eligible.leader.replicas.version", 1, 26),
-    ("share.version", 1, 28),
-    ("streams.version", 1, 29),
-)
 
 
 def default_levels(metadata_version: int) -> dict[str, int]:
@@ -214,6 +125,11 @@ def default_levels(metadata_version: int) -> dict[str, int]:
 
     These are metadata.version itself and, of every other feature, the highest default level.
     """
-    # Rows of one feature ascend, so the last that holds is the highest.
-    others = {name: level for name, level, since in _BOOTSTRAP_ROWS if metadata_version >= since}
+    # Levels of one feature ascend, so the last that holds is the highest.
+    others = {
+        name: level
+        for row in _DATA["metadata"]
+        if row["number"] <= metadata_version
+        for name, level in row.get("defaults", {}).items()
+    }
     return dict(sorted((others | {METADATA_VERSION: metadata_version}).items()))

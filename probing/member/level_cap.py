@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from encoding import KAFKA_VERSIONS
 from probing.features import (
     ASSIGNMENT_PROTOCOL,
     FIRST_EPOCH,
@@ -19,10 +18,10 @@ from probing.features import (
     decide_join,
     native_features,
 )
-from probing.versions import greatest_known_version
+from probing.versions import HELD_BACK_VERSION, greatest_known_version
 
 HELD_BACK: Final = FinalizedLevels(
-    levels={ASSIGNMENT_PROTOCOL: max(KAFKA_VERSIONS)}, epoch=FIRST_EPOCH
+    levels={ASSIGNMENT_PROTOCOL: HELD_BACK_VERSION}, epoch=FIRST_EPOCH
 )
 """Levels of a group that holds upgrades back until the first level is finalized."""
 

@@ -15,6 +15,7 @@ from probing.versions import (
     EARLIEST_NATIVE_VERSION,
     EARLIEST_PROBEABLE_VERSION,
     NO_REBALANCE,
+    START_VERSION,
     UNKNOWN_VERSION,
     greatest_known_version,
 )
@@ -107,10 +108,10 @@ def start_member(
         upgrade_from: the setting's value; a value that pins takes precedence over everything else.
         remembered_version: the version last agreed, from the state directory of a native member.
             Versions 1 and 2 are ignored, otherwise a pin would survive its bounce. A native
-            version stands for Kafka's newest, which every recent leader reads.
+            version stands for ``START_VERSION``, which every recent leader reads.
         start_version: "latest" starts a native member at its latest native version, as in
             KIP-268; this ends a JVM leader if another member writes version 1 or 2. None starts
-            at Kafka's newest version, or at the remembered one.
+            at ``START_VERSION``, or at the remembered version.
         levels: finalized levels that a native member remembers or is configured with. If it does
             not support them, the returned member is refused from the start.
 
@@ -133,7 +134,9 @@ def start_member(
     if not pinned and start_version == "latest":
         used_version = release.latest_native_version or used_version
     elif not pinned and remembered_version is not None:
-        known = greatest_known_version(release.known_versions, at_most=remembered_version)
+        is_native = remembered_version >= EARLIEST_NATIVE_VERSION
+        at_most = START_VERSION if is_native else remembered_version
+        known = greatest_known_version(release.known_versions, at_most=at_most)
         if known is not None and known >= EARLIEST_PROBEABLE_VERSION:
             used_version = known
     state = MemberState(

@@ -2,6 +2,7 @@
 
 from probing.releases.behaviour import LeaderModel, MemberModel
 from probing.releases.lookup import (
+    NEWEST_KAFKA,
     RELEASES,
     RebalanceProtocol,
     Release,
@@ -34,6 +35,7 @@ __all__ = [
     "FORMATS",
     "ISSUES",
     "LAST_EAGER_SERIES",
+    "NEWEST_KAFKA",
     "ONE_WAY_FORMATS",
     "PATH_RULES",
     "PIN_BY_LAST_SERIES",

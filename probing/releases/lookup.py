@@ -4,7 +4,7 @@ There are three native releases: ``native`` is this program; ``next`` and ``inco
 later releases, so that tests can upgrade to them.
 
 The table is keyed by patch, because a metadata version can change in a patch (2.6.0 writes 7, 2.6.1
-writes 8), and a fix can be missing on a later branch. ``rows.py`` holds the data.
+writes 8), and a fix can be missing on a later branch. ``releases.toml`` holds the data.
 """
 
 import difflib
@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 from probing.releases import rows as data
 from probing.releases.behaviour import LeaderModel, MemberModel
-from probing.versions import EARLIEST_NATIVE_VERSION
+from probing.versions import EARLIEST_NATIVE_VERSION, START_VERSION
 
 _Value = TypeVar("_Value")
 
@@ -50,7 +50,7 @@ class UpgradeFrom:
     Attributes:
         value: as written in the configuration.
         standing: accepted, accepted but fatal (3.5.0 and "3.4"), or refused at start (4.0, 4.1).
-        pinned_version: the version that the member writes; None means its latest.
+        pinned_version: the version that the member writes; None means `Release.start_version`.
         rebalance_protocol: the protocol that the member offers; for native members, the most that
             it may offer.
         formats: other formats that the value keeps at their old layout.
@@ -74,12 +74,10 @@ class Release:
         series: "2.3", "0.10.2", or the name of a native release.
         order: sort key; native releases sort last.
         known_versions: Kafka versions that it reads and writes, ascending; may have holes.
-        latest_version: the greatest of them, written at start unless a setting pins another.
+        latest_version: the greatest of them.
         leader_model, member_model: how it behaves in a group.
-        rebalance_protocol: what it offers without ``upgrade.from``; native releases offer what is
-            configured.
-        upgrade_from_rows: every value that it knows, in order of release.
-        open_issues: ids of the known issues that are open in it.
+        rebalance_protocol: what it offers without ``upgrade.from``; native: what is configured.
+        upgrade_from_rows: every value that it knows, oldest first; open_issues: ids of issues.
         native_versions: native versions that it writes, ascending; Kafka's releases have none.
     """
 
@@ -99,6 +97,11 @@ class Release:
     def is_native(self) -> bool:
         """Tell whether this is a native release and not one of Kafka's."""
         return bool(self.native_versions)
+
+    @property
+    def start_version(self) -> int:
+        """Return the version that a member writes at start without a pin."""
+        return START_VERSION if self.is_native else self.latest_version
 
     @property
     def readable_versions(self) -> tuple[int, ...]:
@@ -161,9 +164,7 @@ class Release:
             ReleaseError: see ``started_with``.
         """
         row = self.started_with(upgrade_from)
-        if row is None or row.pinned_version is None:
-            return self.latest_version
-        return row.pinned_version
+        return (row and row.pinned_version) or self.start_version
 
 
 def parse_order(text: str) -> tuple[int, ...] | None:
@@ -298,15 +299,16 @@ RELEASES: Final[tuple[Release, ...]] = (
     *(
         _kafka_release(f"{series}.{patch}", series)
         for series, patches in data.PATCHES_BY_SERIES.items()
-        for patch in patches.split()
+        for patch in patches
     ),
     *(_native_release(number, row) for number, row in enumerate(data.NATIVE_RELEASES)),
 )
 """Every release, oldest first, native releases last."""
 
-_NEWEST_OF_KAFKA: Final = [release.name for release in RELEASES if not release.is_native][-1]
+NEWEST_KAFKA: Final = [release.name for release in RELEASES if not release.is_native][-1]
+"""Name of Kafka's newest release in the table."""
 
-# Releases for tests, which a message names only for a typing error in their own names.
+# For tests: a message names them only for a typing error in their own names.
 _EMULATED: Final = [release.name for release in RELEASES if release.is_native][1:]
 _RELEASE_BY_NAME: Final = {release.name: release for release in RELEASES}
 # Later patches overwrite earlier ones: a series stands for its newest patch.
@@ -323,7 +325,7 @@ def _nearest_names(text: str) -> list[str]:
         names = [name for name in (*_RELEASE_BY_NAME, *_SERIES) if name not in _EMULATED]
         near = difflib.get_close_matches(text, _EMULATED, n=1, cutoff=0.8)
         near = near or difflib.get_close_matches(text, names, n=3, cutoff=0.5)
-        return near or [RELEASES[0].name, _NEWEST_OF_KAFKA, NATIVE]
+        return near or [RELEASES[0].name, NEWEST_KAFKA, NATIVE]
     series = [name for name in _SERIES if order[: len(_order(name))] == _order(name)]
     if series:
         return [release.name for release in RELEASES if release.series == series[0]][-4:]
@@ -342,9 +344,7 @@ def find_release(text: str) -> Release:
         ReleaseError: no such release; the message names the nearest known ones.
     """
     release = _RELEASE_BY_NAME.get(text) or _RELEASE_BY_SERIES.get(text)
-    if release is None:
-        raise ReleaseError(
-            f"release {text[:40]!r} is unknown; the nearest known releases are"
-            f" {', '.join(_nearest_names(text))}"
-        )
-    return release
+    if release is not None:
+        return release
+    near = ", ".join(_nearest_names(text))
+    raise ReleaseError(f"release {text[:40]!r} is unknown; the nearest known releases are {near}")

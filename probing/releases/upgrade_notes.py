@@ -6,7 +6,11 @@ aggregations and state directories have formats of their own, which ``notes_for`
 
 from probing.releases import rows as data
 from probing.releases.lookup import RebalanceProtocol, Release, Standing, parse_order
-from probing.versions import EARLIEST_NATIVE_VERSION, EARLIEST_PROBEABLE_VERSION
+from probing.versions import (
+    EARLIEST_NATIVE_VERSION,
+    EARLIEST_PROBEABLE_VERSION,
+    HELD_BACK_VERSION,
+)
 
 
 def notes_for(old: Release, new: Release) -> tuple[str, ...]:
@@ -108,7 +112,7 @@ def _window_notes(old: Release, new: Release) -> list[str]:
     if not any(row.pinned_version for row in kafka.upgrade_from.values()):
         return []
     notes = []
-    if kafka.latest_version < native.latest_version:
+    if kafka.latest_version < native.start_version:
         notes.append(
             f"a member of {native.name} without a pin beside one of {kafka.name} with an"
             f" upgrade.from up to {data.PIN_BY_LAST_SERIES[-1][0]} ends the group if one of"
@@ -118,7 +122,7 @@ def _window_notes(old: Release, new: Release) -> list[str]:
         notes.append(
             f"a member of {kafka.name} with an upgrade.from up to {data.PIN_BY_LAST_SERIES[-1][0]}"
             f" that leads its first rebalance ends a group at version {EARLIEST_NATIVE_VERSION} or"
-            f" above; hold the finalized level at {native.latest_version} before it starts"
+            f" above; hold the finalized level at {HELD_BACK_VERSION} before it starts"
         )
     return notes
 

@@ -49,7 +49,7 @@ class BrokerConfig:
     auto_create_topics: bool = False
     default_partitions: int = 1
     coordinator: CoordinatorConfig = TEST_COORDINATOR
-    kafka_release: str = "4.3"
+    kafka_release: str = "4.4"
     metadata_version: int | None = None
     cluster_id: str = "embedded-cluster-00001"
     newest_versions: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))

@@ -29,6 +29,7 @@ from system_tests.plan import (
     Use,
     plan_streams_move,
     read_saved,
+    reports_offsets,
     restored_by_broker,
 )
 from system_tests.plan.report import write_move_report
@@ -122,13 +123,15 @@ def _planned(given: dict[str, Any], uses: frozenset[Use]) -> tuple[str, StreamsM
         note_unchecked(unchecked)
     if old is None:
         refuse("give the release that the group runs: --from RELEASE, or --problem FILE")
+    brokers = find_release(given["brokers"])
+    reports = reports_offsets(old, brokers)
     move = plan_streams_move(
         old,
-        find_release(given["brokers"]),
+        brokers,
         uses,
         streams_version=given["streams_version"],
         session_timeout_ms=given["session_timeout_ms"],
-        restored=None if state is None else restored_by_broker(state),
+        restored=None if state is None else restored_by_broker(state, reports_offsets=reports),
         restore_rate=given["restore"] or RESTORE_RATE,
         unchecked=unchecked,
     )

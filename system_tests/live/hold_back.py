@@ -10,14 +10,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from encoding import KAFKA_VERSIONS
-from probing import find_release
+from probing import HELD_BACK, find_release
 from probing.features import ASSIGNMENT_PROTOCOL
 from system_tests.live.environment import Environment
 from system_tests.live.plan import Stage
 from system_tests.live.processes import Members, NotInTimeError
 
-HELD_VERSION = max(KAFKA_VERSIONS)
+HELD_VERSION = HELD_BACK.level_of(ASSIGNMENT_PROTOCOL)
 """The version of a group that is held back: a release without later versions can lead it."""
 
 _TOOL = (sys.executable, "-m", "assignor.entry")

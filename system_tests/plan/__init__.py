@@ -29,6 +29,7 @@ from system_tests.plan.streams_move import (
     RESTORE_RATE,
     StreamsMove,
     plan_streams_move,
+    reports_offsets,
 )
 from system_tests.plan.streams_move import TARGET as STREAMS
 from system_tests.plan.text import plan_document, plan_lines
@@ -79,6 +80,7 @@ __all__ = [
     "read_saved_topology",
     "read_uses",
     "rehearsal_of",
+    "reports_offsets",
     "restored_by_broker",
     "saved_group",
     "scaled",

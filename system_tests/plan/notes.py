@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from probing import EARLIEST_NATIVE_VERSION, LeaderModel, Release, upgrade_path
+from probing import EARLIEST_NATIVE_VERSION, HELD_BACK, LeaderModel, Release, upgrade_path
 from probing import releases as data
+from probing.features import ASSIGNMENT_PROTOCOL
 from system_tests.sim import KNOWN, Shape
 from system_tests.sim.world import behaviour_of
 
@@ -170,13 +171,14 @@ def window_sentences(old: Release, new: Release) -> tuple[str, ...]:
         return ()
     kafka, native = (new, old) if old.is_native else (old, new)
     last_pin = data.PIN_BY_LAST_SERIES[-1][0]
+    held = HELD_BACK.level_of(ASSIGNMENT_PROTOCOL)
     if kafka.latest_version < 3:  # noqa: PLR2004 the first version that can be probed
         first = (
             f"a. risk: {kafka.name} reads versions 1 and 2 only; the group fails if a member of"
             f" {kafka.name} is leader and a member of {native.name} runs without"
             f" upgrade.from={kafka.series}"
         )
-    elif kafka.latest_version < native.latest_version:
+    elif kafka.latest_version < native.start_version:
         first = (
             f"a. risk if a member of {kafka.name} has upgrade.from up to {last_pin}: the group"
             f" fails if a member of {kafka.name} is leader and a member of {native.name} is not"
@@ -186,10 +188,10 @@ def window_sentences(old: Release, new: Release) -> tuple[str, ...]:
     else:
         first = (
             f"a. no risk: {kafka.name} reads every version that a member of {native.name} writes"
-            f" in the same group, {native.latest_version} at most"
+            f" in the same group, {native.start_version} at most"
         )
     second = (
-        f"b. no risk while the finalized level is held at {native.latest_version}: once members"
+        f"b. no risk while the finalized level is held at {held}: once members"
         f" write version {EARLIEST_NATIVE_VERSION}, the group fails if a JVM member that starts"
         f" with upgrade.from up to {last_pin} is leader of its first rebalance; one completed"
         " rebalance under any leader ends the risk"

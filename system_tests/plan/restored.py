@@ -1,4 +1,4 @@
-"""What a group restores when the broker places its tasks without knowing where their state is."""
+"""What a group restores when the broker places its tasks; before 4.4 without knowing its state."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -12,6 +12,7 @@ from assignor import GroupState, TaskAssignmentError, named_strategy, run_strate
 from assignor.placement import LAG_UNKNOWN, NOBODY
 from assignor.placement.streams_groups import MemberSpec, assign_members, member_specs
 from assignor.problems import ProblemError
+from encoding import TaskId
 from system_tests.plan.cost import FEWEST_FOR_PERCENTILES
 from system_tests.plan.cost_text import restore_text, rounded
 
@@ -110,10 +111,13 @@ class Restored:
         )
 
 
-def restored_by_broker(state: GroupState, *, seeds: int = SEEDS) -> Restored:
+def restored_by_broker(
+    state: GroupState, *, seeds: int = SEEDS, reports_offsets: bool = False
+) -> Restored:
     """Return what is restored when the broker assigns all tasks to members with new ids.
 
-    Its assignor knows neither where state is nor which member had a task before. A member that
+    Its assignor does not know which member had a task before, and before 4.4 not where state is
+    either. A member that
     comes back with its state directory has its process id and its state. Each member, which
     is a stream thread, gets its share of all tasks. A client that gets a task of which it has a
     copy reads what the copy lags behind; another client reads the whole changelog.
@@ -121,6 +125,8 @@ def restored_by_broker(state: GroupState, *, seeds: int = SEEDS) -> Restored:
     Args:
         state: the group before the move.
         seeds: most draws of ids; fewer for a large group.
+        reports_offsets: members and brokers run 4.4 or later: each thread reports the offsets of
+            all state on its process's disk, and the assignor uses them.
 
     Raises:
         ProblemError: the group has no threads, or too many.
@@ -129,7 +135,7 @@ def restored_by_broker(state: GroupState, *, seeds: int = SEEDS) -> Restored:
         specs = member_specs(state)
         draws = max(1, min(seeds, _WORK // (len(state.tasks) + _MEMBER_WORK * len(specs) + 1)))
         costs = _Costs(state)
-        drawn = list(_owners(state, specs, draws))
+        drawn = list(_owners(state, specs, draws, reports_offsets=reports_offsets))
         totals = [costs.total(owners) for owners in drawn]
         largest = sorted(costs.largest(owners) for owners in drawn)
         returned = [costs.total_back(state, owners) for owners in drawn[:_RETURNS]]
@@ -199,25 +205,50 @@ class _Costs:
         return (lags.get((task, owners[task]), size) for task, size in self.sizes.items())
 
 
-def _owners(state: GroupState, specs: Sequence[MemberSpec], draws: int) -> Iterator[list[int]]:
+def _owners(
+    state: GroupState, specs: Sequence[MemberSpec], draws: int, *, reports_offsets: bool
+) -> Iterator[list[int]]:
     """Yield the client of each task for each draw of ids."""
     rng = random.Random(0)  # noqa: S311 a simulation
     stateful = [task for task, has in zip(state.tasks, state.stateful, strict=True) if has]
     place = {task: number for number, task in enumerate(state.tasks)}
     client_of = {process_id: number for number, process_id in enumerate(state.clients)}
+    offsets = _offsets(state) if reports_offsets else {}
     for _ in range(draws):
         process_ids = {name: _process_id(name, rng) for name in state.clients}
         clients, members = {}, []
         for spec in specs:
             member_id = _drawn_id(rng)
-            clients[member_id] = client_of[spec.process_id]
-            members.append(MemberSpec(member_id=member_id, process_id=process_ids[spec.process_id]))
+            client = clients[member_id] = client_of[spec.process_id]
+            members.append(
+                MemberSpec(
+                    member_id=member_id,
+                    process_id=process_ids[spec.process_id],
+                    offsets=offsets.get(client, {}),
+                )
+            )
         owners = [0] * len(place)
-        assigned = assign_members(members, stateful=stateful, stateless=state.tasks)
+        assigned = assign_members(
+            members, stateful=stateful, stateless=state.tasks, since_4_4=reports_offsets
+        )
         for member_id, tasks in assigned.items():
             for task in tasks.active:
                 owners[place[task]] = clients[member_id]
         yield owners
+
+
+def _offsets(state: GroupState) -> dict[int, dict[TaskId, int]]:
+    """Return what the members of each client report: the offset sums of the state on its disk."""
+    ends = np.asarray(state.end_offset_sums).tolist()
+    found: dict[int, dict[TaskId, int]] = {}
+    for place, task in enumerate(state.tasks):
+        if not state.stateful[place]:
+            continue
+        for client, lag in state.copies(place):
+            is_known = ends[place] != LAG_UNKNOWN and lag != LAG_UNKNOWN
+            read = ends[place] - max(0, lag) if is_known else 0
+            found.setdefault(client, {})[task] = max(0, read)
+    return found
 
 
 def _process_id(name: str, rng: random.Random) -> str:

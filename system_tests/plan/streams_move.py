@@ -1,8 +1,8 @@
 """The move of a group to the streams protocol (KIP-1071), in which the broker assigns the tasks.
 
 The move is offline: the coordinator converts an empty classic group, and keeps its committed
-offsets. Facts are those of Kafka 4.3.1: of its jars, and of moves with real brokers and members
-(`rolling-bounce live --to streams`).
+offsets. Facts are those of Kafka 4.3.1 and 4.4.0: of their jars, and of moves with real brokers and
+members (`rolling-bounce live --to streams`). What differs by release is in `changes/streams.toml`.
 """
 
 from dataclasses import dataclass, replace
@@ -10,6 +10,7 @@ from typing import Final
 
 from probing import Release, ReleaseError, find_release
 from system_tests.plan.changes import (
+    STREAMS_BROKERS,
     STREAMS_CHANGES,
     STREAMS_NOT_CHECKED,
     PathChange,
@@ -39,33 +40,20 @@ class BrokerRow:
     Attributes:
         since: the first release; the row holds until the next one.
         refused: why a group cannot move there; empty if it can.
-        assignor: the broker's assignor; 4.4 changes it.
+        assignor: the broker's assignor.
         streams_version: level of the feature `streams.version` in a new cluster.
+        uses_offsets: version 1 of the protocol's messages: members of the release and later ones
+            report the offsets of their state, and may be static (KAFKA-20719, KIP-1071).
     """
 
-    since: tuple[int, ...]
-    refused: str
+    since: str
+    refused: str = ""
     assignor: str = ""
     streams_version: int = 0
+    uses_offsets: bool = False
 
 
-BROKERS: Final = (
-    BrokerRow(since=(0,), refused="do not know the streams protocol; upgrade them to 4.2.1"),
-    BrokerRow(
-        since=(4, 1, 0),
-        refused="have the streams protocol as early access only (KIP-1071); upgrade them to 4.2.1",
-    ),
-    BrokerRow(
-        since=(4, 2, 0),
-        refused=(
-            "have KAFKA-20254: after its log is compacted, a group that was moved cannot be loaded;"
-            " upgrade them to 4.2.1"
-        ),
-        streams_version=1,
-    ),
-    BrokerRow(since=(4, 2, 1), refused="", assignor="sticky", streams_version=1),
-    BrokerRow(since=(4, 3, 0), refused="", assignor="sticky", streams_version=1),
-)
+BROKERS: Final = tuple(BrokerRow(**row) for row in STREAMS_BROKERS)
 
 _NATIVE: Final = "members of this project do not speak the streams protocol; it is for JVM members"
 _NO_FEATURE: Final = (
@@ -74,23 +62,30 @@ _NO_FEATURE: Final = (
 )
 _CHECK_FEATURE: Final = "check with assignor features describe / kafka-features.sh describe"
 _REGEX: Final = (
-    "regular expressions: members of 4.3.1 refuse to start (Pattern subscriptions are not supported"
-    " with the STREAMS protocol); subscribe to topics by name, or stay classic"
+    "regular expressions: members of {release} refuse to start (Pattern subscriptions are not"
+    " supported with the STREAMS protocol); subscribe to topics by name, or stay classic"
 )
 _STATIC: Final = (
-    "static members: 4.3.1 refuses group.instance.id with group.protocol=streams; remove it in a"
-    " rolling bounce of the classic group first, or stay classic until members and brokers run 4.4"
-    " (Streams guide 4.4.0)"
+    "static members: {release} refuses group.instance.id with group.protocol=streams; remove it in"
+    " a rolling bounce of the classic group first, or bring members and brokers to 4.4"
 )
 
+_LEAVES: Final = "which leave the group at once"
+_LEAVES_STATIC: Final = (
+    "which stay in the group as static members until streams.session.timeout.ms has passed"
+)
 _KEPT: Final = (
     "the committed offsets: members continue where they stopped",
     "changelog and repartition topics, unchanged",
     "nothing of the members' disks: their state directories and process ids stay there",
 )
-_LOST: Final = (
-    "generation and member ids",
-    "which member had which task: the first assignment does not know where state is",
+_LOST: Final = ("generation and member ids",)
+_LOST_TASKS: Final = (
+    "which member had which task: the first assignment does not know where state is"
+)
+_REPORTED_TASKS: Final = (
+    "which member had which task; but members report the offsets of state on their disks, and the"
+    " first assignment uses them (KAFKA-20719)"
 )
 
 
@@ -150,7 +145,17 @@ def broker_row(release: Release) -> BrokerRow:
     """
     if release.is_native:
         raise ReleaseError(f"{release.name} is not a release of brokers; give one, as 4.3")
-    return next(row for row in reversed(BROKERS) if row.since <= release.order)
+    return next(row for row in reversed(BROKERS) if find_release(row.since).order <= release.order)
+
+
+def reports_offsets(members: Release, brokers: Release) -> bool:
+    """Return whether both speak version 1 of the protocol's messages, with offsets and static ids.
+
+    Raises:
+        ReleaseError: `brokers` is not a release of Kafka.
+    """
+    row = broker_row(brokers)
+    return row.uses_offsets and members.order >= find_release(row.since).order
 
 
 def plan_streams_move(
@@ -180,6 +185,7 @@ def plan_streams_move(
         ReleaseError: `brokers` is not a release of Kafka.
     """
     row = broker_row(brokers)
+    reports = reports_offsets(members, brokers)
     level = row.streams_version if streams_version is None else streams_version
     move = StreamsMove(
         release=members.name,
@@ -188,6 +194,7 @@ def plan_streams_move(
         uses=tuple(sorted(uses)),
         obstacles=tuple(_obstacles(members, brokers, row, level, uses)),
         restored=restored,
+        lost=(*_LOST, _REPORTED_TASKS if reports else _LOST_TASKS),
         changes=_changes(members, uses),
         not_checked=(*((unchecked,) if unchecked else ()), *STREAMS_NOT_CHECKED),
     )
@@ -217,8 +224,11 @@ def _obstacles(
         (not members.is_native and members.order < FIRST_MEMBERS, too_old),
         (bool(row.refused), f"brokers of {brokers.name} {row.refused}"),
         (not row.refused and level < 1, _NO_FEATURE),
-        (Use.REGEX in uses, _REGEX),
-        (Use.STATIC in uses, _STATIC),
+        (Use.REGEX in uses, _REGEX.format(release=members.name)),
+        (
+            Use.STATIC in uses and not reports_offsets(members, brokers),
+            _STATIC.format(release=min(members, brokers, key=lambda release: release.order).name),
+        ),
     )
     return [sentence for is_obstacle, sentence in rows if is_obstacle]
 
@@ -242,7 +252,6 @@ def _with_steps(move: StreamsMove, session_s: float, rate: int) -> StreamsMove:
             f" --session-timeout-ms {1000 * session_s:.0f}"
         ),
         kept=_KEPT,
-        lost=_LOST,
         downtime=(
             "all partitions stop from the first stop until their tasks run:"
             f" {spoken(sum_ms, 3)} s, the start of the JVMs"
@@ -297,7 +306,8 @@ def _steps(
                 " GroupIdNotFoundException"
             ),
             back=(
-                "stop all members, which leave the group at once; wait for state Empty; start"
+                f"stop all members, {_LEAVES_STATIC if Use.STATIC in move.uses else _LEAVES}; wait"
+                " for state Empty; start"
                 f" them with {classic}; they restore {returns}"
             ),
         ),

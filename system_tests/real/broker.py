@@ -204,7 +204,8 @@ class RealBroker:
             "kafka.coordinator.group=info",
             "org.apache.kafka.coordinator.group=info",
             # Registrations after a change of a feature level.
-            "kafka.server.ControllerRegistrationManager=info",
+            "kafka.server.ControllerRegistrationManager=info",  # up to 4.3
+            "org.apache.kafka.server.controller.ControllerRegistrationManager=info",
             "org.apache.kafka.image.publisher.BrokerRegistrationTracker=info",
         )
         return (

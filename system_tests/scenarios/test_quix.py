@@ -9,6 +9,7 @@ if "TEST_QUIX" not in os.environ:
 
 from benchmarks.clients.quix.__main__ import ASSIGNORS, broker_of, run
 from benchmarks.clients.quix.group import Group
+from probing import NEWEST_KAFKA
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 PARTITIONS = 6
@@ -23,7 +24,7 @@ def rows_of(broker, tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "broker", ["embedded", pytest.param("4.3.1", marks=pytest.mark.real, id="real")]
+    "broker", ["embedded", pytest.param(NEWEST_KAFKA, marks=pytest.mark.real, id="real")]
 )
 def test_counts_are_exact_and_only_what_must_move_moves(broker, tmp_path):
     rows = rows_of(broker, tmp_path, "streams")

@@ -192,7 +192,7 @@ def _is_eager(release: Release) -> bool:
 
 
 def _resting(old: Release, new: Release, options: BounceOptions) -> tuple[int, ...]:
-    resting = [*reversed(new.native_versions), new.latest_version]
+    resting = [*reversed(new.native_versions), new.latest_version, new.start_version]
     # Static members before KIP-568 cannot force a rebalance: after unsubscribing each is
     # given its old answer, so the group stays as it was until a member joins or leaves.
     if options.static and behaviour_of(new.name, None).forces_by_leaving:

@@ -11,8 +11,8 @@ from pathlib import Path
 from system_tests.errors import EnvironmentFailureError
 from system_tests.real import PINS, broker_jars, broker_release, sha256, streams_jars, tools_jars
 
-BROKERS = ("kafka:3.9", "kafka:4")
-STREAMS = ("1.1.1", "2.0.1", "2.3.0", "2.3.1", "2.8.2", "3.1.2", "3.9.1", "4.3.1")
+BROKERS = ("kafka:3.9", "kafka:4.3", "kafka:4")
+STREAMS = ("1.1.1", "2.0.1", "2.3.0", "2.3.1", "2.8.2", "3.1.2", "3.9.1", "4.3.1", "4.4.0")
 _EXIT_ENVIRONMENT = 3
 
 

@@ -124,7 +124,9 @@ class CompactedTopic:
 
         async def ask(client: KafkaAdminClient) -> bool:
             row = MetadataRequest.MetadataRequestTopic
-            request = MetadataRequest(topics=[row(name=name)], allow_auto_topic_creation=False)
+            request = MetadataRequest(
+                topics=[row(name=name)], allow_auto_topic_creation=False, max_version=9
+            )
             response = await client._manager.send(request)  # noqa: SLF001 as in `Admin.ask`
             [found] = response.topics
             if found.error_code and found.error_code != _UNKNOWN_TOPIC:

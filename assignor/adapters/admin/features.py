@@ -109,7 +109,7 @@ def read_all_features(admin: Admin) -> tuple[NodeFeatures, ...]:
 
     async def ask(client: KafkaAdminClient) -> tuple[NodeFeatures, ...]:
         manager = client._manager  # noqa: SLF001 the client's own methods have no deadline
-        response = await manager.send(MetadataRequest(topics=[]))
+        response = await manager.send(MetadataRequest(topics=[], max_version=9))
         nodes = sorted(broker.node_id for broker in response.brokers)
         return tuple([await _ask_node(client, node) for node in nodes])
 

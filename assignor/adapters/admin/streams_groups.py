@@ -62,7 +62,7 @@ def describe_streams_group(admin: Admin, group_id: str) -> DescribedStreamsGroup
             nodes = await client._find_coordinator_ids([group_id])  # noqa: SLF001 as above
             node = nodes[group_id]
             request = StreamsGroupDescribeRequest(
-                group_ids=[group_id], include_authorized_operations=False
+                group_ids=[group_id], include_authorized_operations=False, max_version=1
             )
             response = await manager.send(request, node_id=node)
             rows = [row for row in response.groups if row.group_id == group_id]
@@ -159,6 +159,7 @@ def read_streams_group(row: Any, coordinator: str) -> DescribedStreamsGroup:
         subtopologies=parts,
         members=tuple(sorted(members, key=lambda member: (member.client_id, member.member_id))),
         coordinator=coordinator,
+        assignor=None if row.assignor_name is None else str(row.assignor_name),
     )
 
 

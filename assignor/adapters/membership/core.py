@@ -101,10 +101,9 @@ class MembershipCore:
         self.owned: tuple[TopicPartition, ...] = ()
         self.last_bytes = b""
         self.partition_counts: Mapping[str, int] = {}
-        # What the listener was last called with.
-        self._reported = NO_TASKS
-        self._generation = UNKNOWN_GENERATION
-        self._error_code = 0
+        # What the listener was last called with; whether an answer may return what it gave up.
+        self._reported, self._awaits_answer = NO_TASKS, False
+        self._generation, self._error_code = UNKNOWN_GENERATION, 0
         self._pace: RejoinPace | None = NEW_PACE
         self.leads = self._led_by_jvm = False
 
@@ -165,7 +164,7 @@ class MembershipCore:
     def give_up(self, *, is_lost: bool) -> GivenUp | None:
         """Return the tasks to give up before a join, or None; if they are lost, forget them.
 
-        Everything under the eager protocol, or if its tasks were lost.
+        Everything if eager or lost; `NO_TASKS` if what is lost was given up before.
 
         Args:
             is_lost: the group removed this member, or uses another assignor: its tasks are lost.
@@ -176,8 +175,9 @@ class MembershipCore:
         elif self.is_cooperative:
             return None
         reported, self._reported = self._reported, NO_TASKS
-        if not reported.active and not reported.standby:
+        if reported == NO_TASKS and not (is_lost and self._awaits_answer):
             return None
+        self._awaits_answer = not is_lost
         return GivenUp(tasks=reported, is_lost=is_lost)
 
     def write_subscription(
@@ -288,7 +288,7 @@ class MembershipCore:
         used_before = self.member.state.used_version
         received = self._received(partitions, user_data, now_ms)
         self._generation = generation
-        before, self._reported = self._reported, self.member.held
+        before, self._reported, self._awaits_answer = self._reported, self.member.held, False
         if received.assignment is not None:
             native = received.assignment.native
             self._led_by_jvm = native is None

@@ -68,9 +68,10 @@ def _head(look: StreamsGroupLook, lag: int | None) -> TextTable:
         f"group {group.group_epoch}, target assignment {group.assignment_epoch},"
         f" topology {topology}{state}"
     )
+    assignor = f" and assigns its tasks: {group.assignor}" if group.assignor else ""
     rows = [
         ("epochs", epochs),
-        ("broker", f"{group.coordinator} coordinates the group"),
+        ("broker", f"{group.coordinator} coordinates the group{assignor}"),
         ("moves", _moves(look)),
         ("lag", "not known" if lag is None else f"{lag:,} records"),
     ]
@@ -207,6 +208,7 @@ def streams_document(look: StreamsGroupLook) -> dict[str, Any]:
     group = look.group
     return {
         "coordinator": group.coordinator,
+        "assignor": group.assignor,
         "group_epoch": group.group_epoch,
         "target_assignment_epoch": group.assignment_epoch,
         "topology_epoch": group.topology_epoch,

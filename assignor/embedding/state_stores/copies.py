@@ -12,6 +12,7 @@ class Phase(Enum):
     """What a copy of a task does."""
 
     FOLLOWING = "a standby"
+    SUSPENDED = "revoked, and kept until an assignment says whether it stays"
     BEHIND = "active, and its changelogs have more records"
     RESTORING = "active, and reads up to offsets that are known"
     CLAIMED = "active, and reads up to its own owner records"
@@ -61,7 +62,7 @@ class TaskCopy:
 
     def activate(self) -> None:
         """Begin to take the task over, unless that has begun."""
-        if self.phase is Phase.FOLLOWING:
+        if self.phase in {Phase.FOLLOWING, Phase.SUSPENDED}:
             self.phase = Phase.BEHIND if self.replicas else Phase.RUNNING
             for replica in self.replicas.values():
                 replica.restored = 0
@@ -69,6 +70,10 @@ class TaskCopy:
     def give_up(self) -> None:
         """Be a standby, until the task is taken over again."""
         self.phase = Phase.FOLLOWING
+
+    def suspend(self) -> None:
+        """Read and write nothing, until the task is taken over again or is a standby."""
+        self.phase = Phase.SUSPENDED
 
     def look_again(self) -> None:
         """Read the changelogs again, and claim the task again: another member may have written."""

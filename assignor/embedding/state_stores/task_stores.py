@@ -103,7 +103,7 @@ class TaskStores(RunningTasks):
         self._inputs = dict(active)
 
     def on_tasks_revoked(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
-        """Remove the tasks, after the current batch; they are restored if they come again."""
+        """Suspend the tasks, after the current batch; those that stay are claimed again."""
         super().on_tasks_revoked(active, standby)
         for task in active:
             self._revoked.put(task)
@@ -242,7 +242,7 @@ class TaskStores(RunningTasks):
     # On any thread
 
     def __getitem__(self, task: TaskId) -> TaskState:
-        """Return the stores of an active or standby task, for reading.
+        """Return the stores of an active, standby or suspended task, for reading.
 
         Raises:
             StoreNotHeld: the task is not here, or not restored yet.
@@ -260,7 +260,7 @@ class TaskStores(RunningTasks):
             partition: of the key; `hosts_for_key` has it.
 
         Raises:
-            StoreNotHeld: the task is neither active nor standby here.
+            StoreNotHeld: the task is neither active, standby nor suspended here.
             TopologyError: the store was not given.
         """
         return self[self._layout.task_of_store(store, partition)]
@@ -276,9 +276,14 @@ class TaskStores(RunningTasks):
                     self._copies[task].give_up()
 
     def _follow_assignment(self) -> None:
-        """Open and close copies, so that they are those of the assignment."""
-        active, standby = frozenset(self.active), frozenset(self.standby)
-        for task in self._copies.keys() - active - standby:
+        """Open and close copies, so that they are those of the assignment.
+
+        Copies of suspended tasks stay open until the assignment that says whether the tasks stay.
+        """
+        with self._locked():
+            active, standby = frozenset(self.active), frozenset(self.standby)
+            suspended = self.suspended - active - standby
+        for task in self._copies.keys() - active - standby - suspended:
             self._local.put_away(self._copies.pop(task))
         for task in sorted((active | standby) - self._copies.keys(), key=task_order):
             # None: another member of this process has it open, and closes it soon.
@@ -288,7 +293,9 @@ class TaskStores(RunningTasks):
             self._copies[task].activate()
         for task in (standby - active) & self._copies.keys():
             self._copies[task].give_up()
-        # Revoked tasks are among them until the next assignment.
+        for task in suspended & self._copies.keys():
+            self._copies[task].suspend()
+        # Suspended tasks are among them.
         self._held.keep_only(self._inputs.keys())
         self._local.remove_unused()
 
@@ -319,5 +326,5 @@ class TaskStores(RunningTasks):
         return [task for task in tasks if self._copies[task].phase is Phase.RUNNING]
 
     def _pending(self) -> list[TaskCopy]:
-        settled = (Phase.FOLLOWING, Phase.RUNNING)
+        settled = (Phase.FOLLOWING, Phase.SUSPENDED, Phase.RUNNING)
         return [copy for copy in self._copies.values() if copy.phase not in settled]

@@ -149,7 +149,7 @@ def _topology_epoch(look: StreamsGroupLook) -> Iterator[str]:
     ]
     if stale:
         yield (
-            f"{few(stale)} has another topology epoch than the group ({epoch}): brokers of 4.3.1"
+            f"{few(stale)} has another topology epoch than the group ({epoch}): brokers up to 4.4"
             " do not update the topology of a group with members; stop all members, then start"
             " them with one program"
         )

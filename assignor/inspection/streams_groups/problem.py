@@ -1,7 +1,7 @@
 """Save a streams group as a problem file, for `assignor assign`, plans and `kafka_streams_group`.
 
-The members' current tasks are saved, not the broker's target: they are where state is. Brokers of
-4.3.1 report no offsets of copies, so existing copies count as caught up.
+The members' current tasks are saved, not the broker's target: they are where state is. Brokers
+before 4.4 report no offsets of copies, so existing copies count as caught up.
 """
 
 from collections.abc import Collection, Mapping

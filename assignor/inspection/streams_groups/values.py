@@ -1,6 +1,6 @@
 """A streams group as its coordinator describes it, and what an inspection adds to it.
 
-Field names follow `StreamsGroupDescribeResponse` of Kafka 4.3.1.
+Field names follow `StreamsGroupDescribeResponse` of Kafka 4.4.0.
 """
 
 from collections.abc import Iterable, Mapping
@@ -91,7 +91,7 @@ class StreamsGroupMember:
         topology_epoch: epoch of the topology that it runs.
         process_id: shared by the threads of a process.
         endpoint: `application.server`, as host:port, or None.
-        task_offsets, task_end_offsets: changelog offsets by task; brokers of 4.3.1 have none.
+        task_offsets, task_end_offsets: changelog offsets by task; brokers before 4.4 have none.
         current, target: tasks that it has, and that it is to have.
         is_classic: a member of the classic protocol that has not been upgraded.
     """
@@ -125,6 +125,8 @@ class DescribedStreamsGroup:
         subtopologies: of that topology; None: the broker reports none.
         members: in order of client id and member id.
         coordinator: the broker of the group, as `host:port (id)`.
+        assignor: the broker's assignor for the next assignment; None: brokers before 4.4 do not
+            report it.
     """
 
     group_id: str
@@ -135,6 +137,7 @@ class DescribedStreamsGroup:
     subtopologies: tuple[StreamsSubtopology, ...] | None = None
     members: tuple[StreamsGroupMember, ...] = ()
     coordinator: str = ""
+    assignor: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,6 +98,43 @@ def string_map_order(keys: Sequence[str], *, capacity: int = 16) -> list[str]:
     return [keys[place] for place in places]
 
 
+def computed_map_order(keys: Iterable[str], *, capacity: int = 16) -> list[str]:
+    """The keys in the iteration order of a HashMap of strings filled by `computeIfAbsent`.
+
+    That method adds a key at the head of its bucket, where `put` adds it at the end, and doubles
+    the table before the call that follows the key too many. Trees: see `string_map_order`.
+
+    Args:
+        keys: one for each call, repeats included.
+        capacity: the constructor's initial capacity.
+    """
+    size = 1
+    while size < capacity:
+        size *= 2
+    table: list[list[tuple[int, str]]] = [[] for _ in range(size)]
+    count = 0
+
+    def doubled() -> list[list[tuple[int, str]]]:
+        parts = 2 * len(table)
+        return [
+            [row for row in table[place & (len(table) - 1)] if row[0] & (parts - 1) == place]
+            for place in range(parts)
+        ]
+
+    for key in keys:
+        if count > len(table) * 3 // 4:
+            table = doubled()
+        value = _java_string_hash(key)
+        row = (value ^ (value >> 16), key)
+        bucket = table[row[0] & (len(table) - 1)]
+        if row not in bucket:
+            bucket.insert(0, row)
+            count += 1
+            if len(bucket) >= _BUCKET_MAX and len(table) < _TREES_FROM:
+                table = doubled()
+    return [key for bucket in table for _, key in bucket]
+
+
 def _task_hash(task: TaskId) -> int:
     """The bits of `TaskId.hashCode()` that HashMap uses, unsigned."""
     name = 0 if task.topology_name is None else _java_string_hash(task.topology_name)

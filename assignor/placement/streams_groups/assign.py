@@ -1,15 +1,21 @@
-"""The sticky assignor of streams groups, member by member, as brokers of Kafka 4.2.0 to 4.3.1.
+"""The sticky assignor of streams groups, member by member, as brokers of Kafka 4.2.0 to 4.4.0.
 
 Its source is `org.apache.kafka.coordinator.group.streams.assignor.StickyTaskAssignor`; the class
 file is the same in 4.2.0 and 4.3.1. It knows the target assignment of each member before, and
-nothing else: no offsets, no racks, no tags, no state left on disk.
+from 4.4.0 on the offsets that members report of state on their disks (KAFKA-20719); no racks and
+no tags. Without offsets all these releases decide alike.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from assignor.errors import TaskAssignmentError
-from assignor.placement.jvm.java_collections import JavaQueue, string_map_order
+from assignor.placement.jvm.java_collections import (
+    JavaQueue,
+    computed_map_order,
+    string_map_order,
+)
 from assignor.placement.streams_groups.processes import Process, Quota, by_load
 from encoding import TaskId
 
@@ -22,12 +28,15 @@ class MemberSpec:
         member_id: member id; a member draws it at each start.
         process_id: of its process, the same for all members of the process.
         active, standby: its tasks in the target assignment before.
+        offsets: changelog offsets of tasks whose state it has, summed over changelogs; brokers
+            before 4.4.0 know none.
     """
 
     member_id: str
     process_id: str
     active: frozenset[TaskId] = frozenset()
     standby: frozenset[TaskId] = frozenset()
+    offsets: Mapping[TaskId, int] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(slots=True)
@@ -44,6 +53,7 @@ def assign_members(
     stateful: Iterable[TaskId],
     stateless: Iterable[TaskId] = (),
     num_standby_replicas: int = 0,
+    since_4_4: bool = True,
 ) -> dict[str, MemberTasks]:
     """Assign all tasks as the broker does; by member id, sorted.
 
@@ -56,12 +66,14 @@ def assign_members(
         stateful: tasks of subtopologies with changelogs.
         stateless: the other tasks.
         num_standby_replicas: `streams.num.standby.replicas` of the group.
+        since_4_4: as brokers of 4.4.0 do; False: as those of 4.2.0 to 4.3.1, which ask only the
+            first former standby of a task whether its process has the task already.
 
     Raises:
         TaskAssignmentError: there are no members, or two have the same id.
     """
     with_state = sorted(set(stateful))
-    draft = _Draft(list(members), num_standby_replicas)
+    draft = _Draft(list(members), num_standby_replicas, since_4_4=since_4_4)
     draft.set_quotas(len(with_state), len(set(stateless).difference(with_state)))
     draft.assign_active(sorted({*with_state, *stateless}))
     if num_standby_replicas > 0:
@@ -85,26 +97,41 @@ class _Draft:
         result: member id -> its tasks so far.
     """
 
-    def __init__(self, members: Sequence[MemberSpec], num_standby_replicas: int) -> None:
+    def __init__(
+        self, members: Sequence[MemberSpec], num_standby_replicas: int, *, since_4_4: bool
+    ) -> None:
         specs = {member.member_id: member for member in members}
         if not specs or len(specs) < len(members):
             what = "two members have the same id" if specs else "a streams group has no members"
             raise TaskAssignmentError(f"{what}; give each member once")
         self.result = {name: MemberTasks(set(), set()) for name in sorted(specs)}
         self._standbys = num_standby_replicas
+        self._since_4_4 = since_4_4
         self._process_of: dict[str, Process] = {}
         self._ran: dict[TaskId, str] = {}
-        self._stood_by: dict[TaskId, list[str]] = {}
+        stood_by: dict[TaskId, list[tuple[bool, int, str]]] = {}
         found: dict[str, Process] = {}
-        for name in string_map_order(list(specs)):
+        names = string_map_order(list(specs))
+        for name in names:
             spec = specs[name]
             process = found.setdefault(spec.process_id, Process(spec.process_id))
             process.counts[name] = 0
             self._process_of[name] = process
             self._ran |= dict.fromkeys(spec.active, name)
-            for task in spec.standby:
-                self._stood_by.setdefault(task, []).append(name)
-        order = string_map_order(list(found), capacity=len(specs))
+            for task in {**dict.fromkeys(spec.standby), **spec.offsets}:
+                is_on_disk_only = task not in spec.standby
+                rank = (is_on_disk_only, -spec.offsets.get(task, 0), name)
+                stood_by.setdefault(task, []).append(rank)
+        # Former standbys are before members that have state on disk only, the most caught-up first.
+        self._stood_by = {
+            task: [name for *_, name in sorted(rows, key=lambda row: row[:2])]
+            for task, rows in stood_by.items()
+        }
+        if since_4_4:
+            calls = (specs[name].process_id for name in names)
+            order = computed_map_order(calls, capacity=len(specs))
+        else:
+            order = string_map_order(list(found), capacity=len(specs))
         self._processes = [found[process_id] for process_id in order]
 
     def set_quotas(self, stateful: int, stateless: int) -> None:
@@ -161,9 +188,11 @@ class _Draft:
         is_free = owner is not None and task not in self._process_of[owner].tasks
         if owner is not None and is_free and self._has_room(owner, self._quota):
             return owner
-        members = self._stood_by.get(task, ())
+        members: Sequence[str] = self._stood_by.get(task, ())
+        if self._since_4_4:
+            members = [name for name in members if task not in self._process_of[name].tasks]
         # Kafka asks this of the first only, whichever is chosen; then no other one is taken.
-        if members and task in self._process_of[members[0]].tasks:
+        elif members and task in self._process_of[members[0]].tasks:
             return None
         member = self._least_loaded(members, task)
         return member if member is not None and self._has_room(member, self._quota) else None

@@ -17,7 +17,10 @@ _WHY = (
 
 
 def kafka_streams_group(state: GroupState, *, record: Record | None = None) -> TaskAssignment:
-    """Place every task as brokers of Kafka 4.2.0 to 4.3.1 do for a streams group (KIP-1071).
+    """Place every task as brokers of Kafka 4.4.0 do for a streams group (KIP-1071).
+
+    Those of 4.2.0 to 4.3.1 differ in the order of equal loads and overlook some former standbys
+    (`assign_members` with `since_4_4=False`).
 
     Tasks move at once: there are no warm-ups and no follow-up rebalances. Lags, racks, tags,
     weights and the settings for them are not used.
@@ -64,7 +67,7 @@ def _warnings(state: GroupState, *, placed: int, stateful: int) -> tuple[str, ..
         )
     ignored = _ignored_settings(config)
     if ignored:
-        found.append(f"a streams group ignores {' and '.join(ignored)} (Kafka 4.3)")
+        found.append(f"a streams group ignores {' and '.join(ignored)} (Kafka 4.4)")
     return tuple(found)
 
 

@@ -45,6 +45,7 @@ class ReleaseChange:
         what: what changes, as a sentence without a full stop.
         action: what to do, as an imperative; empty if nothing.
         source: KIP, issue, or the page of Kafka's documentation that says it.
+        shown: the experiment of this project that showed it; often empty.
         uses: features of the application that are concerned; empty: every application.
         unless: features with which the change has no effect.
         at_switch: it is due at the step that switches processing.guarantee, if the path has one.
@@ -61,6 +62,7 @@ class ReleaseChange:
     what: str
     action: str = ""
     source: str
+    shown: str = ""
     uses: tuple[Use, ...] = ()
     unless: tuple[Use, ...] = ()
     at_switch: bool = False

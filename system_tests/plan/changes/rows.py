@@ -1,21 +1,35 @@
-"""All changes together, and what no plan checks."""
+"""All changes, from `changes.toml` and `streams.toml`, and what no plan checks."""
 
-from typing import Final
+from typing import Any, Final
 
-from system_tests.plan.changes.brokers import EXACTLY_ONCE, JAVA_AND_BROKERS
-from system_tests.plan.changes.settings import BEHAVIOUR, DEFAULTS, REMOVED
-from system_tests.plan.changes.stores import DEFECTS, STORES
+from probing.tables import read_table
+from system_tests.plan.changes.model import ReleaseChange, Subject, When
+from system_tests.plan.uses import Use
 
-CHANGES: Final = (
-    *JAVA_AND_BROKERS,
-    *EXACTLY_ONCE,
-    *REMOVED,
-    *DEFAULTS,
-    *BEHAVIOUR,
-    *STORES,
-    *DEFECTS,
-)
+
+def _change(row: dict[str, Any]) -> ReleaseChange:
+    """Return a row of a file as a change; an unknown key is an error."""
+    enums = {
+        "subject": Subject[row["subject"]],
+        "when": When[row.get("when", When.BEFORE.name)],
+        "back_when": When[row.get("back_when", When.AFTER.name)],
+        "uses": tuple(map(Use, row.get("uses", ()))),
+        "unless": tuple(map(Use, row.get("unless", ()))),
+        "also": tuple((since, until) for since, until in row.get("also", ())),
+    }
+    return ReleaseChange(**{**row, **enums})
+
+
+_STREAMS: Final = read_table(__file__, "streams.toml")
+
+CHANGES: Final = tuple(map(_change, read_table(__file__, "changes.toml")["change"]))
 """Every row for the way from one release to another."""
+
+STREAMS_CHANGES: Final = tuple(map(_change, _STREAMS["change"]))
+"""What changes with the streams protocol (KIP-1071), whatever the release of the members."""
+
+STREAMS_BROKERS: Final[tuple[dict[str, Any], ...]] = tuple(_STREAMS["brokers"])
+"""What brokers from a release on do with streams groups, as keywords of `BrokerRow`."""
 
 NOT_CHECKED: Final = (
     "the application's code: whether it uses an API or a setting that is gone",
@@ -28,3 +42,10 @@ NOT_CHECKED: Final = (
     "changes that concern no group: Connect, MirrorMaker, tools, tests",
 )
 """What no plan says anything about."""
+
+STREAMS_NOT_CHECKED: Final = (
+    "custom client suppliers and named topologies, which members of 4.3.1 refuse at the start",
+    "permissions: the broker creates internal topics with the rights of the members' user",
+    "whether stores are on disk or in memory: in memory, all state is restored",
+)
+"""What the plan of the move says nothing about."""

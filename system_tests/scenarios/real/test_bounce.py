@@ -2,6 +2,7 @@
 
 import pytest
 
+from probing import NEWEST_KAFKA
 from system_tests.live.events import RejoinRequested
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
@@ -84,7 +85,7 @@ def test_one_bounce_from_3_1_to_the_newest(word_count_on, kafka_4, order):
     group = word_count_on(kafka_4)
     before = start_all(group, order, "3.1.2")
     assert before.used_versions["jvm0"] == 10
-    after = bounce(group, ("jvm0", "jvm1"), "4.3.1")
+    after = bounce(group, ("jvm0", "jvm1"), NEWEST_KAFKA)
     assert {after.used_versions[name] for name in ("jvm0", "jvm1")} == {11}
     assert after.answered_versions["jvm0"] == after.answered_versions["jvm1"] == 11
     written, counted = group.finish()

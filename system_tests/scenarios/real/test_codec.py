@@ -12,7 +12,7 @@ from encoding import (
     encode_assignment,
     encode_subscription,
 )
-from probing import LeaderModel, find_release
+from probing import NEWEST_KAFKA, LeaderModel, find_release
 from system_tests.support.jvm import RealCodec
 from tests.encoding.strategies import assignments, subscriptions
 from tests.nightly import examples
@@ -37,7 +37,7 @@ _random_values = settings(
         pytest.param("1.1.1", marks=_NIGHTLY),
         pytest.param("2.0.1", marks=_NIGHTLY),
         "2.3.1",
-        "4.3.1",
+        NEWEST_KAFKA,
     ],
 )
 def real(request):

@@ -13,6 +13,7 @@ from kafka.structs import OffsetAndMetadata
 
 from assignor import read_problem
 from assignor.cli import main
+from probing import NEWEST_KAFKA
 from system_tests.real import broker_release, running_real_broker
 
 # No member dies here: a slow machine must not end a session, and with it the leader's.
@@ -103,12 +104,12 @@ def test_an_old_program_is_named_and_the_leader_found(word_count_on, kafka_3_9):
 def test_a_group_of_the_newest_release_on_the_newest_broker(word_count_on, kafka_4):
     group = word_count_on(kafka_4, session_timeout_ms=SESSION_MS)
     for name in ("a", "b"):
-        group.start(name, "4.3.1", num_standby_replicas=1)
+        group.start(name, NEWEST_KAFKA, num_standby_replicas=1)
     group.settle()
     found = document(group)
     assert [client["members"][0]["releases"][-1] for client in found["clients"]] == [
-        "4.3.1",
-        "4.3.1",
+        NEWEST_KAFKA,
+        NEWEST_KAFKA,
     ]
     assert found["version"]["held_by"] == []
     # Its first offsets may not be committed yet.
@@ -117,7 +118,7 @@ def test_a_group_of_the_newest_release_on_the_newest_broker(word_count_on, kafka
         f"{s}_{p}" for s in range(2) for p in range(4)
     ]
     broker_side = word_count_on(kafka_4, session_timeout_ms=SESSION_MS)
-    member = broker_side.start("c", "4.3.1", settings={"group.protocol": "streams"})
+    member = broker_side.start("c", NEWEST_KAFKA, settings={"group.protocol": "streams"})
     member.wait_for("all tasks", lambda: len(member.active) == 8)
     assert document(broker_side)["type"] == "streams"
     assert document(broker_side)["members"] == 1

@@ -2,6 +2,7 @@
 
 import pytest
 
+from probing import NEWEST_KAFKA
 from system_tests.live.events import AssignmentTaken, RejoinRequested, SubscriptionWritten
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
@@ -26,7 +27,7 @@ def share_the_tasks(group):
     "release",
     [
         pytest.param("3.9.1", marks=pytest.mark.nightly("10 s; every run has the newest release")),
-        "4.3.1",
+        NEWEST_KAFKA,
     ],
 )
 def test_a_jvm_leader_of_version_11_costs_no_rebalance_for_the_version(
@@ -48,18 +49,24 @@ def test_a_jvm_leader_of_version_11_costs_no_rebalance_for_the_version(
 @pytest.mark.kip("268-7", "real")
 @pytest.mark.nightly(
     "10 s each; every run has the newest release from 101, and the oldest from 11",
-    but=("4.3.1 from 101", "2.3.1 from 11"),
+    but=(f"{NEWEST_KAFKA} from 101", "2.3.1 from 11"),
 )
 @pytest.mark.parametrize(
     ("release", "start_version", "versions"),
     [
-        ("4.3.1", "latest", (101, 11)),
+        (NEWEST_KAFKA, "latest", (101, 11)),
         ("3.9.1", "latest", (101, 11)),
         ("2.8.2", None, (11, 9)),
         ("2.3.1", "latest", (101, 4)),
         ("2.3.1", None, (11, 4)),
     ],
-    ids=["4.3.1 from 101", "3.9.1 from 101", "2.8.2 from 11", "2.3.1 from 101", "2.3.1 from 11"],
+    ids=[
+        f"{NEWEST_KAFKA} from 101",
+        "3.9.1 from 101",
+        "2.8.2 from 11",
+        "2.3.1 from 101",
+        "2.3.1 from 11",
+    ],
 )
 def test_a_native_member_above_a_jvm_leaders_version_rejoins_once_with_a_lower_one(
     word_count_on, kafka_3_9, release, start_version, versions

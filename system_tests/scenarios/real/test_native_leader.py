@@ -2,6 +2,7 @@
 
 import pytest
 
+from probing import NEWEST_KAFKA
 from system_tests.live.events import AssignmentTaken, RejoinRequested
 from system_tests.support.word_count import repartition_topic, words_topic
 
@@ -26,7 +27,7 @@ def served(group):
 @pytest.mark.nightly("20 s; every run has the oldest and the newest release", but=("11", "3"))
 @pytest.mark.parametrize(
     ("releases", "version"),
-    [(("3.9.1", "4.3.1"), 11), (("2.3.1", "3.9.1"), 4), (("2.0.1", "2.8.2"), 3)],
+    [(("3.9.1", NEWEST_KAFKA), 11), (("2.3.1", "3.9.1"), 4), (("2.0.1", "2.8.2"), 3)],
     ids=["11", "4", "3"],
 )
 def test_jvm_members_get_tasks_and_host_maps_from_a_native_leader(
@@ -56,7 +57,7 @@ def test_a_jvm_standby_takes_over_when_the_active_is_killed(word_count_on, kafka
     group = word_count_on(kafka_4, session_timeout_ms=10_000)
     group.start("native", "native", num_standby_replicas=1)
     for name in ("jvm0", "jvm1"):
-        group.start(name, "4.3.1", num_standby_replicas=1)
+        group.start(name, NEWEST_KAFKA, num_standby_replicas=1)
     group.settle()
     stateful = sorted(f"1_{partition}" for partition in range(4))
     assert sorted(task for m in group.members.values() for task in m.standby) == stateful

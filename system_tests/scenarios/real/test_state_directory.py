@@ -9,6 +9,7 @@ import pytest
 
 from assignor.stores import Checkpoint, ProcessRecord, StateStores
 from encoding import TaskId, TopicPartition
+from probing import NEWEST_KAFKA
 from probing.persisted_formats import PersistedSettings
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
@@ -22,7 +23,7 @@ OFFSETS = {TopicPartition("app-counts-changelog", 0): 35, TopicPartition("b", 1)
     "release",
     [
         pytest.param("3.9.1", marks=pytest.mark.nightly("10 s; every run has the newest release")),
-        "4.3.1",
+        NEWEST_KAFKA,
     ],
 )
 def test_kafka_streams_takes_a_native_state_directory_over_and_gives_it_back(tmp_path, release):

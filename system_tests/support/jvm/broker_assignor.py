@@ -46,6 +46,7 @@ class BrokerAssignor(JvmChild):
                     "process": member.process_id,
                     "active": [str(task) for task in sorted(member.active)],
                     "standby": [str(task) for task in sorted(member.standby)],
+                    "offsets": {str(task): row for task, row in sorted(member.offsets.items())},
                 }
                 for member in members
             ],

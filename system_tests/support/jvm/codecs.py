@@ -1,5 +1,8 @@
 """A client of the process that runs the codecs of a real release."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from system_tests.support.jvm.child import JvmChild
 
 
@@ -20,7 +23,34 @@ class RealCodec(JvmChild):
             ValueError: the class rejects the bytes; with the message of its exception.
             EnvironmentFailureError: the process ended, because jars or Java are missing.
         """
-        found = self.ask({"kind": kind, "hex": data.hex()})
+        return bytes.fromhex(self._answer(kind=kind, hex=data.hex())["hex"])
+
+    def latest_version(self) -> int:
+        """Return the newest version, a constant of the release's classes."""
+        return int(self._answer(constant=True)["version"])
+
+    def read(self, kind: str, data: bytes) -> dict[str, Any]:
+        """Decode with the real class; return what its getters say, as in the golden files.
+
+        Raises:
+            ValueError: the class rejects the bytes; with its exception's class and message.
+        """
+        fields: dict[str, Any] = self._answer(kind=kind, hex=data.hex(), read=True)["fields"]
+        return fields
+
+    def construct(
+        self, kind: str, version: int, latest_supported: int, fields: Mapping[str, Any]
+    ) -> bytes:
+        """Build a value with the real constructor and encode it; `fields` as `read` returns them.
+
+        Raises:
+            ValueError: the class rejects the values; with its exception's class and message.
+        """
+        asked = {"version": version, "latest_supported": latest_supported, "fields": fields}
+        return bytes.fromhex(self._answer(kind=kind, **asked)["hex"])
+
+    def _answer(self, **asked: Any) -> dict[str, Any]:
+        found = dict(self.ask(asked))
         if "error" in found:
             raise ValueError(found["error"])
-        return bytes.fromhex(found["hex"])
+        return found

@@ -9,26 +9,30 @@ import json
 import sys
 from typing import Any
 
+from probing import find_release
 from system_tests.live.members.process import JsonLines, ask_kernel_to_end_with_parent
 from system_tests.real import implement, start_jvm
 from system_tests.real.jars import tools_jars
 
-_EXIT = "org.apache.kafka.common.utils.Exit"
+_MOVED = find_release("4.4.0").order
+_UTILS = "org.apache.kafka.common.utils"
 
 
 def main() -> int:
     """Answer line by line until standard input ends."""
     lines = JsonLines()
     ask_kernel_to_end_with_parent()
-    classes = start_jvm(tools_jars(sys.argv[1]))
-    system, exit_ = (classes(name) for name in ("java.lang.System", _EXIT))
+    release = find_release(sys.argv[1])
+    classes = start_jvm(tools_jars(release.name))
+    exit_name = f"{_UTILS}.internals.Exit" if release.order >= _MOVED else f"{_UTILS}.Exit"
+    system, exit_ = (classes(name) for name in ("java.lang.System", exit_name))
     statuses: list[int] = []
 
     def remember(status: int, _: Any) -> None:
         statuses.append(int(status))
 
     # The tool would end its process; here only the status is recorded.
-    exit_.setExitProcedure(implement(classes(f"{_EXIT}$Procedure"), execute=remember))
+    exit_.setExitProcedure(implement(classes(f"{exit_name}$Procedure"), execute=remember))
     for line in sys.stdin:
         streams = [classes("java.io.ByteArrayOutputStream")() for _ in range(2)]
         out, err = (classes("java.io.PrintStream")(stream, True) for stream in streams)  # noqa: FBT003 Java's own parameter

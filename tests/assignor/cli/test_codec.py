@@ -22,8 +22,9 @@ from encoding import (
     encode_assignment,
     encode_subscription,
 )
+from tests.versions import LATER, NEWEST
 
-FUTURE = "0000000c0000000d"
+FUTURE = f"{LATER:08x}{LATER + 1:08x}"
 TAGGED = (
     "0000000b0000000b2d714fa9b1a9b86fe2023913b293e6220000000000000001000000000000000100000000"
     "00000005ffff510000000000000001000000047a6f6e65000000027a31"
@@ -70,7 +71,7 @@ def test_json_is_the_canonical_fields():
 
 def test_a_future_subscription_prints_its_two_numbers():
     result = call(decode, "--kind", "subscription", "--hex", FUTURE, "--format", "json")
-    assert json.loads(result.stdout) == {"version": 12, "latest_supported": 13}
+    assert json.loads(result.stdout) == {"version": LATER, "latest_supported": LATER + 1}
     text = call(decode, "--kind", "subscription", "--hex", FUTURE).stdout
     assert "latest_supported_version" in text
 
@@ -123,7 +124,10 @@ def test_long_values_are_cut_in_the_listing():
         (("--kind", "subscription", "--hex", "0g"), "not hex"),
         (("--kind", "subscription", "--hex", "000"), "not hex"),
         (("--kind", "subscription", "--hex", "00000001"), "process_id needs 16 bytes, 0 are left"),
-        (("--kind", "assignment", "--hex", FUTURE), "version 12, which this reader does not know"),
+        (
+            ("--kind", "assignment", "--hex", FUTURE),
+            f"version {LATER}, which this reader does not know",
+        ),
         (("--hex", FUTURE), "--kind subscription or --kind assignment"),
         (("--kind", "subscription"), "exactly one of --hex, --file and --jsonl"),
         (("--kind", "subscription", "--hex", "00", "--jsonl", "-"), "exactly one of"),
@@ -153,10 +157,10 @@ def test_each_question_gets_one_answer_in_order_with_its_id():
         {"kind": "assignment", "hex": data.hex() + "beef"},
         {"id": None, "kind": "assignment", "hex": FUTURE},
     )
-    assert answers[0] == {"id": 7, "fields": {"version": 12, "latest_supported": 13}}
+    assert answers[0] == {"id": 7, "fields": {"version": LATER, "latest_supported": LATER + 1}}
     assert answers[1] == {"fields": assignment_to_fields(ANSWER)}
     assert answers[2]["id"] is None
-    assert "version 12" in answers[2]["error"]
+    assert f"version {LATER}" in answers[2]["error"]
 
 
 def test_an_invalid_question_is_answered_with_an_error_and_the_stream_continues():
@@ -206,7 +210,7 @@ def test_encode_answers_with_hex_and_takes_what_decode_printed():
     )
     assert answers[0] == {"id": 1, "hex": encode_assignment(ANSWER).hex()}
     assert answers[1]["hex"].startswith("0000000400000005")
-    assert answers[2]["hex"].startswith("0000000b0000000b")
+    assert answers[2]["hex"].startswith(f"0000000b{NEWEST:08x}")
     assert answers[3]["hex"].startswith("0000000300000004")
 
 
@@ -311,7 +315,7 @@ def test_encode_fills_in_the_latest_version_of_the_family_that_is_asked_for():
         {"kind": "subscription", "version": 101, "fields": {"native": {"threads": -1}}},
         {"kind": "subscription", "version": "3"},
     )
-    assert answers[0]["hex"].startswith("000000030000000b")
+    assert answers[0]["hex"].startswith(f"00000003{NEWEST:08x}")
     assert answers[1]["hex"].startswith("0000006500000065")
     assert answers[2]["hex"].startswith("0000006600000066")
     assert "threads = -1 in version 101" in answers[3]["error"]

@@ -5,6 +5,7 @@ from click.testing import CliRunner
 
 from assignor.cli import main
 from assignor.cli.negotiate import command as negotiate
+from tests.versions import LATER, NEWEST
 
 
 def run(*arguments):
@@ -22,7 +23,7 @@ def test_two_members_of_different_versions_get_one_decision_and_its_reason():
     lines = result.output.splitlines()
     assert (
         lines[0]
-        == "leader: release native, latest version 11 and native version 101, model: native"
+        == f"leader: release native, latest version {NEWEST} and native version 101, model: native"
     )
     assert "answer: version 10, commonly supported version 11, future members none" in lines[1]
     rows = [line.split() for line in lines if line.startswith("m") and ":" not in line]
@@ -49,11 +50,11 @@ def test_columns_are_aligned_and_no_line_is_longer_than_100():
 
 
 def test_the_json_names_the_leader_the_versions_and_what_a_member_does():
-    status, found = run_json("--members", "11/11,12/12")
+    status, found = run_json("--members", f"11/11,{LATER}/{LATER}")
     assert status == 0
     assert found["leader"] == {
         "release": "native",
-        "latest": 11,
+        "latest": NEWEST,
         "native": 101,
         "model": "native",
     }
@@ -116,11 +117,14 @@ def test_a_leader_that_ends_is_exit_status_1():
 
 
 def test_a_member_that_stops_is_exit_status_1():
-    status, found = run_json("--members", "2/2,12/12", "--release", "3.9")
+    status, found = run_json("--members", f"2/2,{LATER}/{LATER}", "--release", "3.9")
     assert status == 1
     assert found["error_code"] == 3
     assert {m["next"]["action"] for m in found["members"]} == {"stop"}
-    assert "error 3 to all members" in run("--members", "2/2,12/12", "--release", "3.9").output
+    assert (
+        "error 3 to all members"
+        in run("--members", f"2/2,{LATER}/{LATER}", "--release", "3.9").output
+    )
 
 
 def test_a_pinned_member_shows_no_second_number():
@@ -153,13 +157,13 @@ def test_a_native_member_beside_a_jvm_gets_the_version_to_write_and_does_not_rej
     assert "rejoining: none" in result.output
     rows = [" ".join(line.split()) for line in result.output.splitlines()]
     assert "member used supported native answer common content requested next" in rows
-    assert "n 11 11 101 11 11 normal 9 write next time 9" in rows
+    assert f"n 11 11 101 11 {NEWEST} normal 9 write next time 9" in rows
     assert "two 101 101 101 101 101 normal 9 write next time 9" in rows
     assert "jvm 9 9 - 9 9 normal - keep 9" in rows
 
 
 def test_natives_go_as_far_as_all_of_them_read_and_no_further_than_the_level():
-    for level, expected in ((None, 101), (101, 101), (50, 11), (11, 11), (9, 9), (1, 3)):
+    for level, expected in ((None, 101), (101, 101), (50, NEWEST), (11, 11), (9, 9), (1, 3)):
         arguments = () if level is None else ("--level", str(level))
         status, found = run_json("--members", "11/11+102,101/101,102/102", *arguments)
         assert (status, found["next_version"]) == (0, expected)
@@ -202,8 +206,8 @@ def test_a_native_member_that_writes_2_is_pinned_and_keeps_its_pin():
         (["--members", "11"], "write used/supported"),
         (["--members", "11/11+"], "write used/supported"),
         (["--members", "11/11+100"], "a trailer has a native version (101 or above)"),
-        (["--members", "12/12+101"], "follows versions up to 11"),
-        (["--members", "101/101+101"], "follows versions up to 11"),
+        (["--members", f"{LATER}/{LATER}+101"], f"follows versions up to {NEWEST}"),
+        (["--members", "101/101+101"], f"follows versions up to {NEWEST}"),
         (["--members", "11/11+2147483648"], "versions go from 1"),
         (["--members", "11/11,"], "member 2 is ''"),
         (["--members", "-1/3"], "write used/supported"),

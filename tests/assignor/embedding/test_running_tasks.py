@@ -32,6 +32,21 @@ def test_what_a_cooperative_member_keeps_is_not_restored_again():
     assert tasks.tasks()[0] == {TASK_2}
 
 
+def test_revoked_tasks_are_suspended_until_the_next_assignment_or_loss():
+    tasks = RunningTasks()
+    tasks.on_tasks_assigned({TASK_1: ()}, {TASK_2: ()})
+    for end in (tasks.on_tasks_assigned, tasks.on_tasks_lost):
+        tasks.on_tasks_revoked({TASK_1: ()}, {})
+        tasks.on_tasks_revoked({}, {TASK_2: ()})
+        assert tasks.suspended == {TASK_1, TASK_2}
+        assert not tasks.active | tasks.standby
+        end({}, {})
+        assert not tasks.suspended
+    tasks.on_tasks_assigned({TASK_1: ()}, {})
+    tasks.on_tasks_lost({TASK_1: ()}, {})
+    assert not tasks.suspended | tasks.active
+
+
 def test_what_was_revoked_in_between_is_restored_again():
     tasks = RunningTasks()
     tasks.on_tasks_assigned({TASK_1: ()}, {})

@@ -4,6 +4,7 @@ import pytest
 
 from assignor.inspection.releases import CONSUMER_PROTOCOL_SINCE, releases_writing
 from probing import RELEASES, find_release
+from tests.versions import LAST_WITH_11, LATER
 
 PINS_2 = ("0.10.1", "0.10.2", "0.11.0", "1.0", "1.1")
 
@@ -27,9 +28,9 @@ def consumer_version(release):
         ((7, 7, 1), "2.6.0", ()),
         ((8, 8, 1), "2.6.1-2.7.2", ()),
         ((11, 11, 1), "3.2.0-3.3.2", ()),
-        ((4, 11, 3), "3.4.0-4.3.1", ()),
+        ((4, 11, 3), f"3.4.0-{LAST_WITH_11}", ()),
         ((10, 10, 3), "3.0.0-3.1.2", ()),
-        ((12, 12, 3), "unknown", ()),
+        ((LATER, LATER, 3), "unknown", ()),
     ],
 )  # fmt: skip
 def test_numbers_and_consumer_protocol_name_the_releases(wrote, spelled, values):

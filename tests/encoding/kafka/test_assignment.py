@@ -17,6 +17,7 @@ from encoding import (
     decode_assignment,
     encode_assignment,
 )
+from tests.versions import LATER
 
 HOSTS = PartitionsByHost({("h1", 1): [("b", 0), ("a", 1)], ("h0", 2): [("b", 1)]})
 STANDBY = PartitionsByHost({("h1", 1): [("c", 1)]})
@@ -33,7 +34,7 @@ ANSWER = Assignment(
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"version": 12}, "version"),
+        ({"version": LATER}, "version"),
         ({"version": 0}, "version"),
         ({"version": 9, "active_tasks": (TaskId(0, 0, "n"),)}, "active_tasks.topology_name"),
         ({"version": 6, "standby_tasks": {TaskId(0, 0, "n"): []}}, "standby_tasks.topology_name"),

@@ -4,12 +4,14 @@ The messages, with all numbers, are in `golden/errors.json`.
 """
 
 import json
+import re
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 
 from encoding import (
+    KNOWN_VERSIONS,
     Assignment,
     DecodeError,
     NativeSubscription,
@@ -24,6 +26,7 @@ from encoding import (
     encode_subscription,
     subscription_from_fields,
 )
+from tests.versions import LATER, NEWEST
 
 NAMED = TaskId(0, 1, "n")
 sums_of = TaskOffsetSums.from_mapping
@@ -40,7 +43,13 @@ def answer(**fields):
 
 def sentences(kind):
     path = Path(__file__).parents[1] / "golden" / "errors.json"
-    return json.loads(path.read_text(encoding="utf-8"))[kind]
+    found = json.loads(path.read_text(encoding="utf-8"))[kind]
+    named = {
+        "NEWEST": str(NEWEST),
+        "LATER": str(LATER),
+        "KNOWN": ", ".join(map(str, KNOWN_VERSIONS)),
+    }
+    return {id_: re.sub("NEWEST|LATER|KNOWN", lambda m: named[m[0]], s) for id_, s in found.items()}
 
 
 KAFKA = {
@@ -69,7 +78,7 @@ KAFKA = {
         member(task_offset_sums=sums_of({TaskId(0, 1, "n" * 32768): 1}))
     ),
     "subscription: sup trailer": lambda: encode_subscription(
-        member(latest_supported_version=12, native=NativeSubscription())
+        member(latest_supported_version=LATER, native=NativeSubscription())
     ),
     "assignment: named9": lambda: encode_assignment(
         answer(version=9, active_tasks=(TaskId(0, 0), NAMED))
@@ -119,9 +128,9 @@ KAFKA = {
     ),
     "da": lambda: decode_assignment(b"\x00\x00\x00c"),
     "subscription: version": lambda: encode_subscription(
-        member(version=12, latest_supported_version=12)
+        member(version=LATER, latest_supported_version=LATER)
     ),
-    "assignment: version": lambda: encode_assignment(answer(version=12)),
+    "assignment: version": lambda: encode_assignment(answer(version=LATER)),
 }
 
 FIELDS = {

@@ -14,6 +14,7 @@ from encoding import (
 )
 from tests.encoding.golden_files import lines
 from tests.encoding.strategies import assignments, subscriptions
+from tests.versions import LATER
 
 _blobs = subscriptions().map(lambda value: ("subscription", encode_subscription(value)))
 _blobs |= assignments().map(lambda value: ("assignment", encode_assignment(value)))
@@ -59,15 +60,15 @@ def test_numbers_with_a_name_are_named():
 
 
 def test_of_future_blobs_only_the_readable_numbers_are_explained():
-    pieces = list(explain("subscription", bytes.fromhex("0000000c0000000dbeef")))
+    pieces = list(explain("subscription", bytes.fromhex(f"{LATER:08x}{LATER + 1:08x}beef")))
     assert [(p.path, p.value) for p in pieces] == [
-        ("version", 12),
-        ("latest_supported_version", 13),
+        ("version", LATER),
+        ("latest_supported_version", LATER + 1),
         ("trailing bytes", b"\xbe\xef"),
     ]
     assert "future version" in pieces[-1].meaning
-    with pytest.raises(DecodeError, match="version 12, which this reader does not know"):
-        list(explain("assignment", bytes.fromhex("0000000c0000000d")))
+    with pytest.raises(DecodeError, match=f"version {LATER}, which this reader does not know"):
+        list(explain("assignment", bytes.fromhex(f"{LATER:08x}{LATER + 1:08x}")))
 
 
 def test_impossible_counts_are_refused():

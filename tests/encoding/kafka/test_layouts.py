@@ -72,7 +72,7 @@ def missing_of(version):
             else version in LATEST.values(),
         ),
         (
-            "strategies: the version in strategies_native.NATIVE_WRITTEN, each type in DRAWN",
+            "strategies: the version in native_strategies.NATIVE_WRITTEN, each type in DRAWN",
             not is_native or version in NATIVE_WRITTEN,
         ),
         ("READABLE_SINCE", not is_native or version in READABLE_SINCE),

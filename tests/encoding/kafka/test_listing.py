@@ -23,6 +23,7 @@ from encoding import (
 )
 from encoding.kafka.schema import KINDS, STRUCTURES
 from encoding.native.schema import NATIVE_KINDS
+from tests.versions import LATER
 
 MEANINGS = {
     (row.name, row.meaning)
@@ -143,7 +144,7 @@ def test_a_body_in_a_known_version_is_read_whatever_later_reader_it_requires():
 
 
 def test_bytes_behind_the_two_numbers_of_a_future_version_are_listed_as_such():
-    (*_, rest) = explain("subscription", struct.pack(">ii", 12, 13) + b"?")
+    (*_, rest) = explain("subscription", struct.pack(">ii", LATER, LATER + 1) + b"?")
     assert rest.meaning == "not read: body of a future version"
 
 

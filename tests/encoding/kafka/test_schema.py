@@ -23,7 +23,7 @@ EMPTY_ASSIGNMENT = (12, 16, 20, 24, 28, 32, 40, 40, 40, 40, 40)
 ZERO = "00000000-0000-0000-0000-000000000000"
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", range(1, len(EMPTY_SUBSCRIPTION) + 1))
 def test_empty_blobs_have_kafkas_sizes(version):
     member = Subscription(version=version, latest_supported_version=11, process_id=UUID(ZERO))
     assert len(encode_subscription(member)) == EMPTY_SUBSCRIPTION[version - 1]
@@ -38,9 +38,9 @@ def test_layouts_that_are_equal_in_kafka_are_equal_here():
         return tuple(rows_of(rows, version))
 
     assert len({layout(SUBSCRIPTION, version) for version in (3, 4, 5, 6)}) == 1
-    assert len({layout(SUBSCRIPTION, version) for version in KAFKA_VERSIONS}) == 8
+    assert len({layout(SUBSCRIPTION, version) for version in range(1, 12)}) == 8
     assert len({layout(ASSIGNMENT, version) for version in (7, 8, 9, 10, 11)}) == 1
-    assert len({layout(ASSIGNMENT, version) for version in KAFKA_VERSIONS}) == 7
+    assert len({layout(ASSIGNMENT, version) for version in range(1, 12)}) == 7
 
 
 def test_probing_is_possible_from_the_first_version_with_two_numbers():
@@ -92,4 +92,4 @@ def test_the_printed_page_names_every_row():
         for row in rows:
             assert f"`{row.name}`" in page
             assert f"`{row.type}`" in page
-    assert "- subscription: v3, v4, v5, v6\n- assignment: v7, v8, v9; v10, v11\n" in page
+    assert "- subscription: v3, v4, v5, v6\n- assignment: v7, v8, v9; v10, v11" in page

@@ -16,6 +16,7 @@ from encoding import (
     decode_subscription,
     encode_subscription,
 )
+from tests.versions import LATER, NEWEST
 
 MEMBER = Subscription(version=11, latest_supported_version=11, process_id=UUID(int=7))
 NAMED = TaskOffsetSums.from_mapping({TaskId(0, 1, "orders"): 5})
@@ -24,7 +25,7 @@ NAMED = TaskOffsetSums.from_mapping({TaskId(0, 1, "orders"): 5})
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"version": 12, "latest_supported_version": 12}, "version"),
+        ({"version": LATER, "latest_supported_version": LATER}, "version"),
         ({"version": 0}, "version"),
         ({"version": 5, "latest_supported_version": 4}, "latest_supported_version"),
         ({"version": 3, "latest_supported_version": -1}, "latest_supported_version"),
@@ -80,7 +81,10 @@ def test_lists_of_versions_1_to_6_keep_which_tasks_run_and_lose_the_sums():
     sums = {TaskId(0, 0): -2, TaskId(0, 1): 0, TaskId(0, 2): -3, TaskId(0, 3): -4, TaskId(0, 4): 99}
     for version in KAFKA_VERSIONS:
         member = dataclasses.replace(
-            MEMBER, version=version, task_offset_sums=TaskOffsetSums.from_mapping(sums)
+            MEMBER,
+            version=version,
+            latest_supported_version=NEWEST,
+            task_offset_sums=TaskOffsetSums.from_mapping(sums),
         )
         back = dict(decode_subscription(encode_subscription(member)).task_offset_sums)
         if version >= 7:

@@ -27,6 +27,7 @@ from encoding import (
 from encoding.native.schema import MAGIC, native_rows_of
 from tests.encoding.native_strategies import native_assignments, native_parts, native_subscriptions
 from tests.encoding.strategies import assignments, subscriptions
+from tests.versions import NEWEST
 
 EVERY = (*KNOWN_VERSIONS, 102, 103)
 released = st.just(101)
@@ -51,9 +52,9 @@ def test_native_assignments_are_read_back_as_they_were(value):
 
 
 def trailed(value, native):
-    """The value with a trailer, with a supported version of at most 11."""
-    supported = value.latest_supported_version
-    return dataclasses.replace(value, native=native, latest_supported_version=min(supported, 11))
+    """The value with a trailer, with a supported version of at most Kafka's newest."""
+    supported = min(value.latest_supported_version, NEWEST)
+    return dataclasses.replace(value, native=native, latest_supported_version=supported)
 
 
 @given(subscriptions(), native_parts("subscription"), st.binary(max_size=3))

@@ -16,8 +16,8 @@ from probing.features import (
     native_features,
 )
 
-# From the classes of Kafka 4.3.1: the levels that a downgrade undoes without a loss.
-COMPATIBLE_BACK = {2, 4, 9, 10, 12, 16, *range(18, 23), *range(24, 30)}
+# From the classes of Kafka 4.4.0: the levels that a downgrade undoes without a loss.
+COMPATIBLE_BACK = {2, 4, 9, 10, 12, 16, *range(18, 23), *range(24, 30), 31}
 
 TABLES = [KAFKA_FEATURES, NATIVE_FEATURES]
 
@@ -25,15 +25,18 @@ TABLES = [KAFKA_FEATURES, NATIVE_FEATURES]
 @pytest.mark.kip("778-1", "core")
 def test_metadata_version_has_every_released_level_and_whether_it_can_be_lowered():
     feature = KAFKA_FEATURES.named(METADATA_VERSION)
-    assert [level.number for level in feature.levels] == list(range(1, 31))
+    assert [level.number for level in feature.levels] == list(
+        range(1, KAFKA_RELEASES[-1].metadata[1] + 1)
+    )
     assert {level.number for level in feature.levels if level.compatible_back} == COMPATIBLE_BACK
-    assert [feature.find(n).name for n in (1, 7, 19, 21, 25, 30)] == [
+    assert [feature.find(n).name for n in (1, 7, 19, 21, 25, 30, 33)] == [
         "3.0-IV1",
         "3.3-IV3",
         "3.7-IV4",
         "3.9-IV0",
         "4.0-IV3",
         "4.3-IV0",
+        "4.4-IV2",
     ]
     assert all(level.changed for level in feature.levels)
 
@@ -54,6 +57,7 @@ def test_metadata_version_has_every_released_level_and_whether_it_can_be_lowered
         ("4.1", 7, 27),
         ("4.2", 7, 29),
         ("4.3.1", 7, 30),
+        ("4.4.0", 7, 33),
     ],
 )
 def test_every_release_supports_what_its_programs_advertise(series, low, high):
@@ -109,7 +113,9 @@ def test_a_name_that_is_no_level_is_answered_with_those_that_are():
         KAFKA_FEATURES.named(METADATA_VERSION).parse_level("9.9")
     with pytest.raises(FeatureError, match="no feature 'metadata'; choose from elig"):
         KAFKA_FEATURES.named("metadata")
-    with pytest.raises(FeatureError, match=r"'2\.8'.*choose from 3\.0 to 4\.3"):
+    with pytest.raises(
+        FeatureError, match=rf"'2\.8'.*choose from 3\.0 to {KAFKA_RELEASES[-1].series}"
+    ):
         find_kafka_release("2.8")
 
 

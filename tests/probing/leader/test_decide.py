@@ -7,6 +7,7 @@ import pytest
 
 from probing import Content, LeaderModel, MemberVersions, decide_answers, find_release
 from probing.leader.decide import ASSIGNMENT_ERROR
+from tests.versions import LATER, NEWEST
 
 JVM_PROBING = ["2.0.1", "2.1.1", "2.2.2", "2.3.0", "2.3.1", "2.5.1", "2.6.3", "3.9.2"]
 EVERY_LEADER = ["0.10.0.1", "0.10.1.1", "0.10.2.2", *JVM_PROBING, "native"]
@@ -101,8 +102,8 @@ def test_every_honest_member_can_read_its_answer_and_speak_what_it_offers(name):
 @pytest.mark.slow
 def test_groups_of_four_keep_the_same_properties():
     release = find_release("native")
-    for pairs in small_groups(11, size_max=4):
-        check_properties(decide_answers(release, group(*pairs)), pairs, latest=11)
+    for pairs in small_groups(NEWEST, size_max=4):
+        check_properties(decide_answers(release, group(*pairs)), pairs, latest=NEWEST)
 
 
 @pytest.mark.parametrize("name", ["2.0.1", "2.1.1", "2.2.1", "2.3.0"])
@@ -137,14 +138,14 @@ def contents(name, *pairs):
     ],
 )
 def test_a_future_member_is_answered_with_what_its_leader_knew_to_give(name, old, future):
-    assert contents(name, (3, 3), (12, 12)) == [old, future]
-    decision = decide_answers(find_release(name), group((3, 3), (12, 12)))
+    assert contents(name, (3, 3), (LATER, LATER)) == [old, future]
+    decision = decide_answers(find_release(name), group((3, 3), (LATER, LATER)))
     assert decision.future_members == ("m1",)
 
 
 def test_the_text_of_the_kip_answers_the_others_normally_and_future_members_empty():
     release = replace(find_release("2.3.1"), leader_model=LeaderModel.KIP_TEXT)
-    decision = decide_answers(release, group((3, 3), (12, 12)))
+    decision = decide_answers(release, group((3, 3), (LATER, LATER)))
     assert [(a.content, a.version) for a in decision.answers] == [
         (Content.NORMAL, 3),
         (Content.EMPTY, 4),
@@ -175,21 +176,21 @@ def test_without_kafka_6054_version_1_is_answered_in_2(name, version):
 
 @pytest.mark.parametrize("name", ["2.0.1", "2.3.0", "2.3.1", "2.4.1", "2.5.1", "2.6.3"])
 def test_up_to_2_6_a_future_member_beside_version_2_ends_the_leader(name):
-    decision = decide_answers(find_release(name), group((2, 2), (12, 12)))
-    assert "version 12" in decision.refusal.why
+    decision = decide_answers(find_release(name), group((2, 2), (LATER, LATER)))
+    assert f"version {LATER}" in decision.refusal.why
     assert decision.answers == ()
     assert not decision.version_probing
 
 
 def test_since_2_7_all_members_get_an_error_in_the_leaders_latest_version():
-    decision = decide_answers(find_release("2.7.0"), group((2, 2), (12, 12), (8, 8)))
+    decision = decide_answers(find_release("2.7.0"), group((2, 2), (LATER, LATER), (8, 8)))
     assert decision.error_code == 3
     assert {(a.content, a.version) for a in decision.answers} == {(Content.ERROR, 8)}
     assert not decision.version_probing
 
 
 def test_a_native_leader_answers_version_2_and_a_future_member_alike():
-    decision = decide_answers(find_release("native"), group((2, 2), (12, 12)))
+    decision = decide_answers(find_release("native"), group((2, 2), (LATER, LATER)))
     assert {(a.content, a.version) for a in decision.answers} == {(Content.NORMAL, 2)}
     assert "no second number" in decision.why
 
@@ -252,7 +253,7 @@ def test_until_2_5_a_supported_number_below_the_used_one_is_accepted(name, belie
 @pytest.mark.parametrize("name", EVERY_LEADER)
 def test_nothing_raises_whatever_a_peer_writes_and_every_answer_has_its_reason(name):
     release = find_release(name)
-    versions = (-(2**31), -1, 0, 1, 2, 3, release.latest_version, 12, 101, 2**31 - 1)
+    versions = (-(2**31), -1, 0, 1, 2, 3, release.latest_version, LATER, 101, 2**31 - 1)
     for pairs in itertools.combinations_with_replacement(itertools.product(versions, versions), 2):
         decision = decide_answers(release, group(*pairs))
         assert len(decision.answers) == (0 if decision.refusal else 2)
@@ -265,13 +266,13 @@ def test_nothing_raises_whatever_a_peer_writes_and_every_answer_has_its_reason(n
 def test_an_empty_group_and_the_order_of_the_members_make_no_difference(name):
     release = find_release(name)
     assert decide_answers(release, []).answers == ()
-    members = group((1, 1), (2, 2), (3, 3), (12, 12))
+    members = group((1, 1), (2, 2), (3, 3), (LATER, LATER))
     decisions = {decide_answers(release, order) for order in itertools.permutations(members)}
     assert len(decisions) == 1
 
 
 def test_a_group_of_future_members_only_is_answered_in_the_leaders_latest():
-    decision = decide_answers(find_release("3.9"), group((12, 12), (13, 13)))
+    decision = decide_answers(find_release("3.9"), group((LATER, LATER), (LATER + 1, LATER + 1)))
     assert (decision.version, decision.commonly_supported_version) == (11, 11)
 
 

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from encoding import KAFKA_VERSIONS
 from probing import (
     NATIVE_ANSWER_RULES,
     Content,
@@ -13,6 +14,7 @@ from probing import (
     find_release,
 )
 from tests.costs import calls_of
+from tests.versions import LATER, NEWEST
 
 NATIVE, NEXT, INCOMPATIBLE = (find_release(n) for n in ("native", "next", "incompatible"))
 LEADERS = (NATIVE, NEXT, INCOMPATIBLE)
@@ -22,7 +24,7 @@ def member(name, used, supported=None, *, native=None, readable=True, pinned=Fal
     return MemberVersions(
         member_id=name,
         used_version=used,
-        latest_supported_version=supported or max(used, 11 if native else 0),
+        latest_supported_version=supported or max(used, NEWEST if native else 0),
         native_version=native,
         readable=readable,
         pinned=pinned,
@@ -36,7 +38,7 @@ def answers(*members, leader=NATIVE, level=None):
 
 def small_groups():
     """Up to three members, JVM and native, of every relevant kind."""
-    jvms = [(2, 11), (3, 3), (3, 11), (9, 9), (9, 11), (11, 11), (12, 12)]
+    jvms = [(2, 11), (3, 3), (3, 11), (9, 9), (9, 11), (11, 11), (LATER, LATER)]
     kinds = [
         *(("jvm", used, supported, None, False) for used, supported in jvms),
         *(("native", used, 11, 101, False) for used in (3, 9, 11)),
@@ -54,12 +56,12 @@ def small_groups():
 
 
 def test_a_native_member_is_answered_in_the_version_that_it_wrote():
-    for used in (*range(1, 12), 101):
+    for used in (*KAFKA_VERSIONS, 101):
         found = answers(member("a", used, native=101), member("jvm", 4, 9))
         assert found["a"].version == used
         assert found["a"].rule == "native member in the version it wrote"
         assert found["a"].native == NativeAnswer(next_version=9, subscription_read=True)
-        second = -1 if used < 3 else 11 if used <= 11 else 101
+        second = -1 if used < 3 else NEWEST if used <= NEWEST else 101
         assert found["a"].commonly_supported_version == second
 
 
@@ -85,8 +87,8 @@ def test_jvm_members_are_answered_in_the_lowest_version_that_one_of_them_wrote()
     for group in small_groups():
         decision = decide_answers(NATIVE, group)
         jvms = [m for m in group if m.native_version is None]
-        lowest = min((11, *(m.used_version for m in jvms)))
-        second = min((11, *(m.latest_supported_version for m in jvms)))
+        lowest = min((NEWEST, *(m.used_version for m in jvms)))
+        second = min((NEWEST, *(m.latest_supported_version for m in jvms)))
         for jvm in jvms:
             (answer,) = [a for a in decision.answers if a.member_id == jvm.member_id]
             assert answer.native is None
@@ -143,7 +145,7 @@ def test_the_level_holds_natives_back_and_no_jvm():
 def test_the_decision_for_natives_alone_names_them_and_the_lowest_answer():
     decision = decide_answers(NEXT, [member("a", 11, native=102), member("b", 102, native=102)])
     assert decision.rule == "natives only"
-    assert (decision.version, decision.commonly_supported_version) == (11, 11)
+    assert (decision.version, decision.commonly_supported_version) == (11, NEWEST)
     assert not decision.version_probing
     alone = decide_answers(NEXT, [member("b", 101, 102, native=102)])
     assert (alone.version, alone.commonly_supported_version) == (101, 102)
@@ -163,7 +165,7 @@ def test_without_natives_no_next_version_is_sent():
 def test_a_group_of_thousands_is_decided_in_linear_work_and_in_short_sentences():
     def calls(size):
         natives = [member(f"n{at:05}", 101, native=101) for at in range(size)]
-        jvms = [member(f"j{at:05}", 12) for at in range(size)]
+        jvms = [member(f"j{at:05}", LATER) for at in range(size)]
         decision = decide_answers(NATIVE, [*natives, *jvms])
         assert len(decision.answers) == 2 * size
         assert len(decision.why) < 500
@@ -186,7 +188,7 @@ def test_bytes_that_cannot_be_decoded_beside_natives_are_answered_in_a_version_o
         member_id="q", used_version=0, latest_supported_version=0, quarantined=True
     )
     found = answers(member("n", 101, native=101), broken)
-    assert (found["q"].version, found["q"].content) == (11, Content.PREVIOUS)
+    assert (found["q"].version, found["q"].content) == (NEWEST, Content.PREVIOUS)
     assert found["q"].native is None
     assert found["n"].next_version == 101
     lowered = answers(member("n", 9, native=101), broken)

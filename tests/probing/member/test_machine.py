@@ -28,7 +28,9 @@ from probing import (
 )
 from probing.features import UNKNOWN_LEVELS, FinalizedLevels
 from probing.member.rules import HAS_FOLLOWUPS, MEMBER_RULES
+from probing.versions import START_VERSION
 from tests.probing.rebootstrap import well_formed
+from tests.versions import LATER, NEWEST
 
 
 def member_step(state, event):
@@ -52,9 +54,9 @@ def kinds(commands):
 @pytest.mark.kip("268-4", "core")
 @pytest.mark.parametrize("release", RELEASES, ids=lambda r: r.name)
 def test_a_member_starts_at_the_latest_version_or_at_its_pin(release):
-    assert start_member(release).used_version == release.latest_version
+    assert start_member(release).used_version == release.start_version
     for value, row in release.upgrade_from.items():
-        expected = row.pinned_version or release.latest_version
+        expected = row.pinned_version or release.start_version
         pinned = start_member(release, upgrade_from=value)
         assert (pinned.used_version, pinned.upgrade_from) == (expected, value)
     latest = start_member(release, start_version="latest")
@@ -70,8 +72,8 @@ def test_an_unknown_pin_is_refused_at_start():
 
 def test_a_native_member_starts_at_the_version_that_it_remembers():
     native = find_release("native")
-    started = [start_member(native, remembered_version=v).used_version for v in range(13)]
-    assert started == [11, 11, 11, 3, 4, 5, 6, 7, 8, 9, 10, 11, 11]
+    started = [start_member(native, remembered_version=v).used_version for v in range(LATER + 1)]
+    assert started == [*3 * [START_VERSION], *range(3, NEWEST + 1), NEWEST]
 
 
 def test_a_pin_wins_over_what_is_remembered_and_a_value_without_pin_does_not():
@@ -81,7 +83,7 @@ def test_a_pin_wins_over_what_is_remembered_and_a_value_without_pin_does_not():
 
 
 def test_a_remembered_version_that_cannot_probe_does_not_outlive_the_pin():
-    assert start_member(find_release("native"), remembered_version=2).used_version == 11
+    assert start_member(find_release("native"), remembered_version=2).used_version == START_VERSION
 
 
 def test_kafkas_members_remember_nothing():
@@ -105,7 +107,7 @@ def test_the_supported_number_is_written_from_version_3_on():
 def test_a_probing_member_comes_down_to_the_offer_and_rejoins_at_once_with_other_bytes(release):
     member = start_member(release)
     before = subscription_version(member)
-    for offer in range(3, release.latest_version):
+    for offer in range(3, release.start_version):
         lowered, commands = answered(member, offer, offer)
         assert RejoinNow in kinds(commands)
         assert commands[-1].used_version == lowered.used_version == offer

@@ -20,6 +20,8 @@ from probing import (
     subscription_version,
 )
 from probing.features import ASSIGNMENT_PROTOCOL, UNKNOWN_LEVELS, FinalizedLevels
+from probing.versions import START_VERSION
+from tests.versions import LATER, NEWEST
 
 
 def answered(state, received, common, **other):
@@ -51,10 +53,11 @@ def test_a_pinned_member_keeps_its_version_under_a_native_leader_and_follows_up(
     assert (state.used_version, state.next_rebalance_ms) == (pinned.used_version, 70_000)
 
 
-def test_a_native_version_that_is_remembered_stands_for_kafkas_newest():
-    for version in (50, 101, 102, 2**31 - 1):
+def test_a_native_version_that_is_remembered_stands_for_the_start_version():
+    for version in (101, 102, 2**31 - 1):
         member = start_member(find_release("next"), remembered_version=version)
-        assert member.used_version == 11
+        assert member.used_version == START_VERSION
+    assert start_member(find_release("next"), remembered_version=50).used_version == NEWEST
 
 
 def test_a_native_member_advertises_only_what_a_jvm_leader_may_hand_out():
@@ -64,7 +67,7 @@ def test_a_native_member_advertises_only_what_a_jvm_leader_may_hand_out():
         latest = release.latest_native_version
         for used in release.readable_versions:
             wrote = subscription_version(replace(member, used_version=used))
-            expected = latest if used >= 101 else 11 if used >= 3 else -1
+            expected = latest if used >= 101 else NEWEST if used >= 3 else -1
             assert (wrote.used, wrote.latest_supported) == (used, expected)
             assert wrote.native == latest
             assert wrote.has_trailer is (used < 101)
@@ -106,7 +109,7 @@ def test_a_follow_up_is_kept_while_the_version_changes():
 
 
 @pytest.mark.parametrize(
-    ("next_version", "writes"), [(102, 101), (103, 103), (200, 103), (50, 11), (11, 11), (3, 3)]
+    ("next_version", "writes"), [(102, 101), (103, 103), (200, 103), (50, NEWEST), (11, 11), (3, 3)]
 )
 def test_what_cannot_be_written_becomes_the_greatest_known_version_below(next_version, writes):
     member = start_member(find_release("incompatible"))
@@ -170,18 +173,20 @@ def test_an_answer_in_no_version_at_all_is_refused(received):
 
 def test_to_a_jvm_leader_a_native_member_at_101_comes_down_and_rejoins():
     member = start_member(find_release("native"), start_version="latest")
-    for received, common, writes in ((11, 11, 11), (4, 4, 4), (3, 11, 11), (9, 150, 11)):
+    for received, common, writes in ((11, 11, 11), (4, 4, 4), (3, 11, 11), (9, 150, NEWEST)):
         lowered, commands = answered(member, received, common)
         assert kinds(commands) == [RejoinNow]
         assert lowered.used_version == writes
 
 
-@pytest.mark.parametrize(("received", "common"), [(12, 12), (12, -1), (50, 11), (100, 100)])
-def test_an_answer_of_a_later_jvm_brings_a_native_member_down_to_11(received, common):
+@pytest.mark.parametrize(
+    ("received", "common"), [(LATER, LATER), (LATER, -1), (50, NEWEST), (100, 100)]
+)
+def test_an_answer_of_a_later_jvm_brings_a_native_member_down(received, common):
     member = start_member(find_release("native"), start_version="latest")
     lowered, commands = answered(member, received, common)
     assert commands[0].rule == "a later JVM leads"
-    assert lowered.used_version == 11
+    assert lowered.used_version == NEWEST
     _, commands = answered(lowered, received, common)
     assert kinds(commands) == [Refuse]  # no leader may answer 12 to 11
 

@@ -2,7 +2,9 @@ import copy
 
 import pytest
 
+from encoding import KAFKA_VERSIONS
 from probing import (
+    NEWEST_KAFKA,
     RELEASES,
     LeaderModel,
     MemberModel,
@@ -12,6 +14,8 @@ from probing import (
     find_release,
 )
 from probing.releases.lookup import parse_order
+from probing.versions import START_VERSION
+from tests.versions import LATER, NEWEST, NEWEST_SERIES
 
 SERIES = list(dict.fromkeys(release.series for release in RELEASES))
 VERSION_1 = {"0.10.0"}
@@ -29,7 +33,7 @@ def test_every_value_resolves_to_its_pin_or_is_refused_with_the_accepted_ones(re
         expected = 1 if row.value in VERSION_1 else 2 if row.value in VERSION_2 else None
         assert row.pinned_version == expected
         if row.standing is Standing.ACCEPTED:
-            assert release.pinned_version(row.value) == (expected or release.latest_version)
+            assert release.pinned_version(row.value) == (expected or release.start_version)
             continue
         with pytest.raises(ReleaseError, match="set one of the accepted values") as error:
             release.pinned_version(row.value)
@@ -46,8 +50,11 @@ def test_an_unknown_value_is_refused_and_the_accepted_ones_are_named(release):
         assert release.name in str(error.value)
 
 
-def test_without_a_value_a_member_writes_the_latest_version():
-    assert all(release.pinned_version(None) == release.latest_version for release in RELEASES)
+def test_without_a_value_a_member_writes_its_start_version():
+    assert all(release.pinned_version(None) == release.start_version for release in RELEASES)
+    for release in RELEASES:
+        start = START_VERSION if release.is_native else release.latest_version
+        assert release.start_version == start
 
 
 @pytest.mark.parametrize(
@@ -72,7 +79,8 @@ def test_without_a_value_a_member_writes_the_latest_version():
         ("4.1.2", "2.4", "4.0"),
         ("4.2.0", "2.4", "4.1"),
         ("4.3.1", "2.4", "4.2"),
-        ("native", "0.10.0", "4.3"),
+        ("4.4.0", "2.4", "4.3"),
+        ("native", "0.10.0", NEWEST_SERIES),
     ],
 )
 def test_the_accepted_values_run_from_one_series_to_another(name, first, last):
@@ -125,6 +133,8 @@ def test_formats_are_kept_old_up_to_the_series_that_changed_them():
         ("0.10.2", "0.10.2.2"),
         ("0.10.2.1", "0.10.2.1"),
         ("4.3", "4.3.1"),
+        ("4.2", "4.2.2"),
+        ("4.4", "4.4.0"),
         ("native", "native"),
         ("next", "next"),
         ("incompatible", "incompatible"),
@@ -141,12 +151,12 @@ def test_a_series_stands_for_its_newest_patch(text, name):
         ("0.10", "0.10.0, 0.10.1, 0.10.2"),
         ("4", "4.0, 4.1, 4.2, 4.3"),
         ("3.10", "3.9.2, 4.0.0"),
-        ("5.0", "4.3.1, native"),
+        ("5.0", f"{NEWEST_KAFKA}, native"),
         ("0.9", "0.10.0.0"),
         ("nativ", "native"),
         ("native2", "releases are native."),  # and no release for tests
         ("incompatibel", "incompatible"),
-        ("banana", "0.10.0.0, 4.3.1, native"),
+        ("banana", f"0.10.0.0, {NEWEST_KAFKA}, native"),
         ("2.3.x", "2.3"),
         ("v3.9", "known releases are 3.9, 3.9.2, 3.9.1."),
         ("", "0.10.0.0"),
@@ -185,10 +195,10 @@ def test_native_releases_know_every_version_of_kafka_and_native_ones(name, versi
     assert release.is_native
     assert release.native_versions == versions
     assert release.latest_native_version == versions[-1]
-    assert release.known_versions == tuple(range(1, 12))
-    assert release.latest_version == 11
-    assert release.readable_versions == (*range(1, 12), *versions)
-    assert not set(range(12, 101)) & set(release.readable_versions)
+    assert release.known_versions == KAFKA_VERSIONS
+    assert release.latest_version == NEWEST
+    assert release.readable_versions == (*KAFKA_VERSIONS, *versions)
+    assert not set(range(LATER, 101)) & set(release.readable_versions)
 
 
 def test_kafkas_releases_know_no_native_version():
@@ -207,12 +217,12 @@ def test_kafkas_releases_know_no_native_version():
 )
 def test_a_later_body_is_read_if_it_names_this_version(name, reads):
     release = find_release(name)
-    assert [v for v in range(1, 200) if release.reads(v)] == [*range(1, 12), *reads]
+    assert [v for v in range(1, 200) if release.reads(v)] == [*KAFKA_VERSIONS, *reads]
 
 
 def test_native_starts_and_ends_at_kafkas_newest_version():
     native = find_release("native")
-    assert native.known_versions == tuple(range(1, 12))
+    assert native.known_versions == KAFKA_VERSIONS
     assert native.leader_model is LeaderModel.NATIVE
     assert native.member_model is MemberModel.NATIVE
 
@@ -269,7 +279,8 @@ def test_only_ascii_numbers_are_an_order():
 
 
 @pytest.mark.parametrize(
-    ("text", "near"), [("3.10", "3.9.2, 4.0.0"), ("5.0", "4.3.1, native"), ("0.9", "0.10.0.0")]
+    ("text", "near"),
+    [("3.10", "3.9.2, 4.0.0"), ("5.0", f"{NEWEST_KAFKA}, native"), ("0.9", "0.10.0.0")],
 )
 def test_between_two_releases_only_these_are_near(text, near):
     with pytest.raises(ReleaseError) as error:

@@ -1,7 +1,11 @@
 """The rows are well formed and equal to measurements of the published releases."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
+import probing
 from probing import RELEASES, find_release
 from probing.releases import rows as data
 from probing.releases.lookup import parse_order
@@ -52,5 +56,22 @@ def test_an_issue_has_one_row_and_a_sentence():
 
 
 def test_every_published_patch_has_its_row():
-    assert len(NAMES - {"native", "next", "incompatible"}) == 78
-    assert {"3.3.0", "3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1"} <= NAMES
+    for patches in data.PATCHES_BY_SERIES.values():
+        assert patches == tuple(range(len(patches)))
+    assert {"3.3.0", "3.9.2", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"} <= NAMES
+
+
+def test_every_row_names_its_source_and_experiments_that_exist():
+    root = Path(probing.__file__).parents[1]
+    files = (
+        root / "probing/releases/releases.toml",
+        root / "system_tests/plan/changes/changes.toml",
+        root / "system_tests/plan/changes/streams.toml",
+    )
+    for path in files:
+        for name, rows in tomllib.loads(path.read_text(encoding="utf-8")).items():
+            if name in ("patches", "native_version", "native_release", "brokers"):
+                continue
+            assert [row for row in rows if not row.get("source")] == []
+            shown = {row["shown"] for row in rows if "shown" in row}
+            assert [test for test in sorted(shown) if not (root / test).is_file()] == []

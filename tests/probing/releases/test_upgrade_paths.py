@@ -1,6 +1,7 @@
 import pytest
 
 from probing import (
+    NEWEST_KAFKA,
     PATH_RULES,
     RELEASES,
     Bounce,
@@ -54,7 +55,7 @@ def test_two_bounces_the_first_with_the_old_series(old, new, value, reasons):
         ("0.10.1.1", "1.1.0", BounceReason.PROGRAM),
         ("2.6.0", "2.6.1", BounceReason.PROBING),
         ("4.3.1", "2.4.0", BounceReason.PROBING),
-        ("native", "3.9.2", BounceReason.PROGRAM),
+        ("native", NEWEST_KAFKA, BounceReason.PROGRAM),
         ("native", "2.0.1", BounceReason.PROBING),
     ],
 )
@@ -63,7 +64,7 @@ def test_one_bounce_without_any_setting(old, new, reason):
     assert upgrade_from_value(find_release(old), find_release(new)) is None
 
 
-@pytest.mark.parametrize("new", ["4.0.0", "4.1.2", "4.2.1", "4.3.1"])
+@pytest.mark.parametrize("new", ["4.0.0", "4.1.2", "4.2.2", "4.3.1", "4.4.0"])
 @pytest.mark.parametrize("old", ["0.10.0.0", "1.1.1", "2.0.0", "2.3.1"])
 def test_up_to_2_3_there_is_no_way_to_4_0_but_by_a_bridge(old, new):
     closed = path(old, new)
@@ -188,8 +189,8 @@ def test_every_upgrade_is_possible_at_least_in_steps():
         ),
         (
             "3.2",
-            "native",
-            "3.2.3 and native both write version 11: one rolling bounce, no setting",
+            "4.3",
+            "3.2.3 and 4.3.1 both write version 11: one rolling bounce, no setting",
         ),
         (
             "2.0",

@@ -5,12 +5,13 @@ import asyncio
 import pytest
 from kafka.protocol.admin import UpdateFeaturesRequest
 
-from probing.features import FeatureError
+from probing.features import KAFKA_RELEASES, FeatureError
 from system_tests.broker import BrokerConfig, Fault
 from system_tests.broker.features import ClusterFeatures
 from tests.system_tests.broker.wire_client import on_broker
 
 METADATA = "metadata.version"
+NEWEST = KAFKA_RELEASES[-1].metadata[1]
 
 
 def levels(response):
@@ -45,10 +46,10 @@ def test_api_versions_has_levels_from_version_3_and_minimums_of_0_from_version_4
         client = await connect()
         old, three, four = [await client.ask("ApiVersions", v) for v in (2, 3, 4)]
         assert not old.finalized_features
-        assert supported(three) == {METADATA: (7, 30)}
+        assert supported(three) == {METADATA: (7, NEWEST)}
         assert supported(four)["transaction.version"] == (0, 2)
         assert levels(three) == levels(four)
-        assert levels(four)[METADATA] == 30
+        assert levels(four)[METADATA] == NEWEST
         assert four.finalized_features_epoch == 0
 
     on_broker(work)
@@ -124,7 +125,9 @@ def test_a_dry_run_answers_the_same_and_changes_nothing():
     async def work(_, connect):
         client = await connect()
         assert (await ask_update(client, update(METADATA, 29), dry_run=True)).error_code == 0
-        assert (await ask_update(client, update(METADATA, 31), dry_run=True)).error_code == 95
+        assert (
+            await ask_update(client, update(METADATA, NEWEST + 1), dry_run=True)
+        ).error_code == 95
         seen = await client.ask("ApiVersions", 4)
         assert (levels(seen)[METADATA], seen.finalized_features_epoch) == (28, 0)
 

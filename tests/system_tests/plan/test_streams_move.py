@@ -291,3 +291,37 @@ def test_members_of_4_2_can_move_and_native_ones_cannot():
     assert "for JVM members" in why
     with pytest.raises(ReleaseError):
         plan_streams_move(brokers, find_release("native"), frozenset())
+
+
+def test_from_4_4_on_static_members_move_and_stay_until_their_sessions_end():
+    done = plan("--from", "4.4", "--brokers", "4.4", "--uses", "static")
+    assert done.exit_code == 0, done.output
+    assert (
+        "which stay in the group as static members until streams.session.timeout.ms" in done.stdout
+    )
+    for members, brokers in (("4.3", "4.4"), ("4.4", "4.3")):
+        refused = plan("--from", members, "--brokers", brokers, "--uses", "static")
+        assert refused.exit_code == 1
+        assert "static members: 4.3.1 refuses group.instance.id" in refused.stdout
+
+
+def test_from_4_4_on_the_first_assignment_knows_what_is_on_the_disks(tmp_path):
+    file = tmp_path / "group.json"
+    file.write_text(json.dumps(SAVED), encoding="utf-8")
+    words = ("--problem", str(file))
+    new = plan("--from", "4.4", "--brokers", "4.4", *words).stdout
+    assert "4 stateful tasks restore 0 records" in new
+    assert "members report the offsets of state on their disks" in new
+    for members, brokers in (("4.3", "4.4"), ("4.4", "4.3")):
+        old = plan("--from", members, "--brokers", brokers, *words).stdout
+        assert "4 stateful tasks restore 2,000 records" in old
+        assert "the first assignment does not know where state is" in old
+
+
+def test_the_offsets_of_a_group_are_what_its_copies_have_read():
+    data = SAVED | {"clients": SAVED["clients"] | {"c": {"standby": ["0_0"], "lags": {"0_0": 300}}}}
+    state = read_problem(data).state
+    found = restored._offsets(state)
+    read = {client: {str(task): at for task, at in rows.items()} for client, rows in found.items()}
+    assert read[state.clients.index("c")] == {"0_0": 700}
+    assert read[state.clients.index("a")] == {"0_0": 1000, "0_1": 1000}

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from click.testing import CliRunner
 
-from probing import ReleaseError
+from probing import NEWEST_KAFKA, ReleaseError
 from system_tests.cli.main import main
 from system_tests.errors import EnvironmentFailureError
 from system_tests.real import java as java_module
@@ -74,7 +74,7 @@ def pin(name="some.jar", content="bytes"):
     [
         ("kafka:3.9.1", "3.9.1"),
         ("kafka:3.9", "3.9.2"),
-        ("kafka:4", "4.3.1"),
+        ("kafka:4", NEWEST_KAFKA),
         ("kafka:4.1", "4.1.2"),
     ],
 )

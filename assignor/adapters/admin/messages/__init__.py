@@ -1,6 +1,6 @@
 """Messages of Kafka that kafka-python has no schema for, read by its own schema loader.
 
-The JSON files are those of Apache Kafka 4.3.1 (`clients/src/main/resources/common/message`),
+The JSON files are those of Apache Kafka 4.4.0 (`clients/src/main/resources/common/message`),
 unchanged.
 """
 

@@ -19,7 +19,8 @@ from kafka.admin import (
 )
 
 from assignor.cli import main
-from system_tests.real import broker_release, running_real_broker
+from probing import NEWEST_KAFKA
+from system_tests.real import running_real_broker
 from system_tests.support import RealGroup
 from system_tests.support.jvm import StreamsGroupsTool
 from system_tests.support.word_count import words_topic
@@ -30,7 +31,7 @@ WORDS = {"admin": "admin-word", "bob": "bob-word", "eve": "eve-word"}
 
 @pytest.fixture(scope="module")
 def broker():
-    with running_real_broker(broker_release("kafka:4.3"), users=WORDS) as running:
+    with running_real_broker(NEWEST_KAFKA, users=WORDS) as running:
         yield running
 
 
@@ -90,6 +91,7 @@ def as_tool_state(found):
     return {
         "GROUP": found["group"],
         "COORDINATOR (ID)": group["coordinator"],
+        "ASSIGNOR": group["assignor"],
         "STATE": found["state"],
         "GROUP-EPOCH": str(group["group_epoch"]),
         "TARGET-ASSIGNMENT-EPOCH": str(group["target_assignment_epoch"]),
@@ -154,9 +156,9 @@ def test_every_field_equals_kafkas_tool_while_the_group_grows(broker, tool, tmp_
     with RealGroup(servers, tmp_path) as group:
         set_standbys(servers, group.application_id)
         streams = {"group.protocol": "streams"}
-        first = group.start("a", "4.3.1", settings=streams)
+        first = group.start("a", NEWEST_KAFKA, settings=streams)
         first.wait_for("all tasks", lambda: len(first.active) == 8)
-        second = group.start("b", "4.3.1", settings=streams)
+        second = group.start("b", NEWEST_KAFKA, settings=streams)
         second.wait_for("half of the tasks", lambda: len(first.active) == len(second.active) == 4)
         written, counted = group.finish()
         assert counted == written
@@ -258,9 +260,9 @@ def test_a_group_without_its_source_topic_says_what_it_waits_for(broker, tool, t
         admin = KafkaAdminClient(bootstrap_servers=servers)
         try:
             admin.delete_topics([words_topic(group.application_id)])
-            # Without endpoint: a broker of 4.3.1 fails if a member has one and no topic is there.
+            # Without endpoint: a broker up to 4.4 fails if a member has one and no topic is there.
             member = group.start(
-                "a", "4.3.1", has_endpoint=False, settings={"group.protocol": "streams"}
+                "a", NEWEST_KAFKA, has_endpoint=False, settings={"group.protocol": "streams"}
             )
             group.wait("the group", lambda: inspect(servers, group.application_id).exit_code == 0)
             found = document(servers, group.application_id)

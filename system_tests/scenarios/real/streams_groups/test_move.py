@@ -6,22 +6,25 @@ import re
 import pytest
 from click.testing import CliRunner
 
+from probing import NEWEST_KAFKA
 from system_tests.cli.main import main
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 
 def test_a_group_moves_there_and_back():
-    words = "live --from 4.3 --to streams --broker kafka:4.3 --members 2 --partitions 4 --rate 50"
+    words = (
+        f"live --from {NEWEST_KAFKA} --to streams --broker kafka:{NEWEST_KAFKA}"
+        " --members 2 --partitions 4 --rate 50"
+    )
     done = CliRunner().invoke(main, [*words.split(), "--format", "json"])
     report = json.loads(done.stdout)
     # How long the moves last is the machine's business.
     timed = {"empty", "downtime"}
     assert [c for c in report["checks"] if not c["ok"] and c["name"] not in timed] == []
     address, command = done.stderr.splitlines()[:2]
-    servers = re.fullmatch(
-        r"broker 4\.3\.1 at (127\.0\.0\.1:\d+), group rolling-bounce-move, topic words", address
-    )
+    release, group = re.escape(NEWEST_KAFKA), "group rolling-bounce-move, topic words"
+    servers = re.fullmatch(rf"broker {release} at (127\.0\.0\.1:\d+), {group}", address)
     assert servers is not None, address
     assert f"--bootstrap-server {servers[1]} --group rolling-bounce-move" in command
     assert [phase["group_type"] for phase in report["phases"]] == ["classic", "streams", "classic"]

@@ -83,10 +83,11 @@ def described(*members, parts=("0",), sizes=(4,), sources=("in",), **fields):
     return Group(**(wanted | fields))
 
 
-def through_the_wire(group):
+def through_the_wire(group, version=0):
     """Encode a response and decode it, as a client does."""
     response = StreamsGroupDescribeResponse(throttle_time_ms=0, groups=[group])
-    return StreamsGroupDescribeResponse.decode(response.encode(version=0), version=0).groups[0]
+    data = response.encode(version=version)
+    return StreamsGroupDescribeResponse.decode(data, version=version).groups[0]
 
 
 def test_a_description_comes_back_from_the_wire():
@@ -185,3 +186,12 @@ def test_ends_are_read_after_the_commits_so_that_no_commit_is_beyond_them(monkey
     )
     streams_facts(None, read_streams_group(through_the_wire(described(member())), ""))
     assert asked.index("commits") < asked.index(streams_groups.LATEST)
+
+
+def test_version_1_names_the_assignor_and_version_0_does_not():
+    found = {}
+    for version in (0, 1):
+        row = described(assignor_name="sticky")
+        group = through_the_wire(row, version)
+        found[version] = read_streams_group(group, "broker:9092 (1)").assignor
+    assert found == {0: None, 1: "sticky"}

@@ -76,6 +76,24 @@ def test_a_member_that_the_group_removed_reports_its_tasks_as_lost_before_it_joi
     assert subscription.prev_tasks == ()
 
 
+def test_tasks_that_were_given_up_are_lost_with_the_membership_until_an_answer_comes():
+    """What is kept of them until then is of no use any more."""
+    member = member_of()
+    rebalance(member, {"m1": member})
+    member.membership.join()
+    for is_lost, reported in ((False, []), (True, [("lost", [])]), (True, [])):
+        del member.calls[:]
+        member.client.lost = is_lost
+        member.membership.join()
+        assert [call for call in member.calls if call[1] is not None] == reported
+    member.client.lost = False
+    rebalance(member, {"m1": member}, generation=2)
+    member.membership.join()
+    del member.calls[:]
+    member.membership.assignor_chosen("range")
+    assert member.calls == [("MembershipLost", None), ("lost", [])]
+
+
 def test_the_client_s_instance_id_makes_a_static_member():
     member = member_of(process_id=None, client=FakeClient(instance_id="i"))
     assert decode_subscription(member.membership.join()).native.instance_id == "i"

@@ -57,24 +57,34 @@ class Setup:
         return [name for name, holds in found.items() if not holds]
 
 
-def steps_of(folder):
+def finish_in_rebalances(member):
+    """Process all input, with two rebalances that take longer than a poll."""
+    for _ in range(2):
+        member.poll()
+        member.revoke()
+        member.stores.process({}, member.count)
+        member.assign()
+    member.finish()
+
+
+def steps_of(folder, finish=Member.finish):
     """Names of all steps of a member that is not disturbed."""
     setup = Setup(folder)
     steps = Steps()
     member = setup.member("one", steps=steps)
-    member.finish()
+    finish(member)
     assert setup.wrong(member) == []
     member.stores.close()
     return steps.names
 
 
-def wrong_after_kills(folder, kind, *, disk, compact=False):
+def wrong_after_kills(folder, kind, *, disk, compact=False, finish=Member.finish):
     """Yield steps at which a kill leads to a wrong result, with what is wrong."""
-    for at, name in enumerate(steps_of(folder), start=1):
+    for at, name in enumerate(steps_of(folder, finish), start=1):
         setup = Setup(folder)
         killed = setup.member("one", kind=kind, steps=Steps(at))
         with suppress(Killed):
-            killed.finish()
+            finish(killed)
         killed.stores._local.close()  # the system releases the locks of a process that ends
         if compact:
             for log in setup.cluster.logs.values():
@@ -105,6 +115,12 @@ def wrong_after_kills(folder, kind, *, disk, compact=False):
 def test_a_kill_at_any_step_changes_no_count(tmp_path, disk, compact):
     kills = wrong_after_kills(tmp_path / "folder", DISKS[disk], disk=disk, compact=compact)
     assert not list(kills)
+
+
+@pytest.mark.parametrize("disk", [pytest.param("same disk", marks=pytest.mark.slow), "memory"])
+def test_a_kill_while_tasks_are_suspended_and_resumed_changes_no_count(tmp_path, disk):
+    folder, kind = tmp_path / "folder", DISKS[disk]
+    assert not list(wrong_after_kills(folder, kind, disk=disk, finish=finish_in_rebalances))
 
 
 def test_the_steps_are_those_that_matter(tmp_path):

@@ -30,13 +30,13 @@ def test_a_standby_follows_and_takes_over_without_reading_again(cluster, member)
     assert standby.state() == cluster.expected()
     assert standby.stores.task_offsets() == active.stores.task_offsets()
     assert active.sentences[-1] == "restored tasks: 0_0; 0 changes read"
-    read = sum(replica.restored for replica in standby.stores._copies[TASK].replicas.values())
     active.stores.close()
     standby.assign()
     cluster.write("one")
     standby.finish()
     assert standby.state() == restored(cluster) == cluster.expected()
-    assert standby.sentences[-1] == f"restored tasks: 0_0; {read} changes read"
+    # Those that it read as a standby do not count.
+    assert standby.sentences[-1] == "restored tasks: 0_0; 0 changes read"
 
 
 def test_an_active_task_that_becomes_a_standby_follows_the_new_owner(cluster, member):

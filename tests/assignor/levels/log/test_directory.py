@@ -24,6 +24,7 @@ from assignor.stores import StoreError
 from assignor.stores.disk import FolderDisk
 from probing.features import ASSIGNMENT_PROTOCOL, PERSISTENT_METADATA, TASK_PLACEMENT, LevelRange
 from tests.assignor.stores.crashing_disk import MemoryDisk
+from tests.versions import LATER
 
 FORMAT = LogFormat(log_id="a1", levels={PERSISTENT_METADATA: 1}, at_ms=5)
 NOTE = Note(at_ms=1_700_000_000_000, who="ada", why="try it")
@@ -63,8 +64,8 @@ def test_levels_and_epoch_outlive_the_process():
 def test_an_unknown_level_is_refused_and_nothing_is_written():
     disk = formatted()
     before = dict(disk.files)
-    with pytest.raises(StoreError, match="has no level '12'"):
-        FeatureLog(disk).change({ASSIGNMENT_PROTOCOL: 12}, NOTE)
+    with pytest.raises(StoreError, match=f"has no level '{LATER}'"):
+        FeatureLog(disk).change({ASSIGNMENT_PROTOCOL: LATER}, NOTE)
     with pytest.raises(StoreError, match="no feature 'nonsense'"):
         FeatureLog(disk).change({"nonsense": 1}, NOTE)
     assert disk.files == before

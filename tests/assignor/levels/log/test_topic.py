@@ -27,6 +27,7 @@ from probing.features import (
     LevelRange,
 )
 from tests.nightly import examples
+from tests.versions import LATER as LATER_VERSION
 
 NOTE = Note(at_ms=1, who="ada", why="try it")
 MEMBERS = {"m1": {ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=101)}}
@@ -95,7 +96,7 @@ def test_changes_follow_one_another(topic):
 
 def test_an_unknown_level_is_refused(topic):
     with pytest.raises(StoreError, match="has no level"):
-        topic.decide({ASSIGNMENT_PROTOCOL: 12})
+        topic.decide({ASSIGNMENT_PROTOCOL: LATER_VERSION})
 
 
 def test_of_two_changes_at_the_same_moment_the_first_wins_for_all(topic):

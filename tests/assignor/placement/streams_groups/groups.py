@@ -5,18 +5,22 @@ import gzip
 import json
 import random
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from assignor.placement.streams_groups import MemberSpec, MemberTasks, assign_members, member_specs
 from assignor.problems import read_problem
 from encoding import TaskId
+from probing import find_release
 
 FOLDER = Path(__file__).parent / "kafka_results"
 PROBLEM_FILES = (
     Path(__file__).parents[1] / "jvm/kafka_results/problems.jsonl.gz",
     Path(__file__).parents[2] / "problems/open_sample.jsonl.gz",
 )
+RELEASES = ("4.3.1", "4.4.0")
+"""Releases whose class was asked: the last one of each behaviour."""
+OFFSETS_SINCE = (4, 4, 0)
 ANSWERS = "project_answers.jsonl.gz"
 RANDOM = "random_groups.jsonl.gz"
 
@@ -56,6 +60,7 @@ class Question:
                     "process": member.process_id,
                     "active": names(member.active),
                     "standby": names(member.standby),
+                    **({"offsets": offsets(member)} if member.offsets else {}),
                 }
                 for member in self.members
             ],
@@ -88,6 +93,9 @@ def question_from_json(data):
                 process_id=member["process"],
                 active=frozenset(map(TaskId.parse, member["active"])),
                 standby=frozenset(map(TaskId.parse, member["standby"])),
+                offsets={
+                    TaskId.parse(task): row for task, row in member.get("offsets", {}).items()
+                },
             )
             for member in data["members"]
         ],
@@ -111,6 +119,37 @@ def answer_from_json(data, members):
         member: MemberTasks(*(set(map(TaskId.parse, tasks)) for tasks in row))
         for member, row in rows.items()
     }
+
+
+def offsets(member):
+    return {str(task): row for task, row in sorted(member.offsets.items())}
+
+
+def model_answer(question, release):
+    """What the model of a release answers."""
+    since_4_4 = find_release(release).order >= OFFSETS_SINCE
+    return assign_members(**question.arguments(), since_4_4=since_4_4)
+
+
+def with_offsets(question, seed):
+    """The question of members that report state on disk: of own tasks, and of others."""
+    rng = random.Random(f"offsets-{seed}")  # noqa: S311 a test, no secret
+    arguments = question.arguments()
+    tasks = [*arguments["stateful"], *arguments["stateless"], TaskId(99, 0)]
+    members = [
+        replace(
+            member,
+            offsets={
+                task: rng.choice((0, 1, 7, rng.randint(0, 10**6)))
+                for task in sorted(
+                    {*rng.sample(tasks, rng.randint(0, len(tasks) // 2)), *member.standby}
+                )
+                if task not in member.standby or rng.random() < 0.5
+            },
+        )
+        for member in question.members
+    ]
+    return replace(question, name=f"{question.name}-offsets", members=members)
 
 
 def names(tasks):

@@ -8,10 +8,11 @@ from assignor import TaskId
 from assignor.placement.streams_groups import MemberSpec, MemberTasks, assign_members
 from system_tests.real.broker import running_real_broker
 from system_tests.support.jvm.child import JvmChild
-from tests.assignor.placement.streams_groups.store_results import RELEASE
+from tests.assignor.placement.streams_groups.groups import RELEASES
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
+RELEASE = RELEASES[-1]
 PARTITIONS = {"counted": 7, "copied": 4}
 # The first assignment waits until the members of all processes are there, on a busy machine, too.
 SETTINGS = {"streams.num.standby.replicas": "1", "streams.initial.rebalance.delay.ms": "10000"}

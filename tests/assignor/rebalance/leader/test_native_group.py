@@ -12,6 +12,7 @@ from encoding import (
 )
 from probing import RejoinNow, find_release
 from tests.assignor.rebalance.groups import Group, start
+from tests.versions import LATER, NEWEST
 
 TASKS = [TaskId(0, p) for p in range(6)]
 
@@ -214,19 +215,19 @@ def test_standbys_of_a_native_answer_know_their_input_partitions():
 
 def test_an_answer_in_a_later_kafka_version_sends_a_native_down_by_its_two_numbers():
     member = start(start_version="latest")
-    answer = (12).to_bytes(4) + (12).to_bytes(4) + b"whatever 12 looks like"
+    answer = 2 * LATER.to_bytes(4) + b"whatever it looks like"
     received = member.receive((), answer, now_ms=0)
     assert received.assignment is None
     assert received.failure == ""
     assert [type(command) for command in received.commands] == [RejoinNow]
-    assert member.state.used_version == 11
+    assert member.state.used_version == NEWEST
 
 
 def test_an_answer_above_what_was_sent_is_a_failure_not_a_rejoin():
     member = start()
-    answer = (12).to_bytes(4) + (12).to_bytes(4)
+    answer = 2 * LATER.to_bytes(4)
     received = member.receive((), answer, now_ms=0)
-    assert "version 12" in received.failure
+    assert f"version {LATER}" in received.failure
     assert not [c for c in received.commands if isinstance(c, RejoinNow)]
 
 

@@ -1,0 +1,161 @@
+"""What a new release of Kafka, or a new version, still lacks: the steps of docs/extending.md.
+
+`python -m tests.probing.releases.guide` prints each open step. `test_guide.py` fails for each, and
+`test_walk.py` walks them in a copy of the sources with an invented release.
+"""
+
+import json
+import re
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+from encoding import KAFKA_VERSIONS, Subscription
+from encoding.kafka.subscription import AS_READ
+from probing import NEWEST_KAFKA, RELEASES, find_release
+from probing.features import KAFKA_RELEASES
+from probing.releases.rows import LATEST_VERSION_SINCE, NATIVE_STARTS
+from probing.versions import START_VERSION
+from system_tests.matrix import all_pairs, kip268_pairs
+from system_tests.matrix.store import read
+from system_tests.plan.changes import STREAMS_BROKERS
+from system_tests.real import PINS
+from tests.encoding.golden_files import LATEST
+from tests.encoding.kafka.lock_layouts import locked
+from tests.system_tests.explore.table import STORED, all_ways
+
+ROOT = Path(__file__).resolve().parents[3]
+VERDICTS = ROOT / "tests/system_tests/matrix/upgrades.json"
+NEWEST = find_release(NEWEST_KAFKA)
+SERIES = list(dict.fromkeys(release.series for release in RELEASES if not release.is_native))
+WRITTEN = [version for _, version, _ in LATEST_VERSION_SINCE]
+
+
+def upgrade_from():
+    before = SERIES[SERIES.index(NEWEST.series) - 1]
+    if before not in NEWEST.upgrade_from:
+        return (
+            f"[[upgrade_from]] in probing/releases/releases.toml: {NEWEST.name} accepts {before},"
+            " if its StreamsConfig does"
+        )
+    return ""
+
+
+def feature_levels():
+    if KAFKA_RELEASES[-1].series != NEWEST.series:
+        return (
+            f"[[release]] {NEWEST.series} in probing/features/kafka_levels.toml, with the levels"
+            " that it brought: from the classes MetadataVersion and Feature of its jar"
+        )
+    return ""
+
+
+def streams_groups():
+    if STREAMS_BROKERS[-1]["since"] != f"{NEWEST.series}.0":
+        return (
+            f"[[brokers]] {NEWEST.series}.0 in system_tests/plan/changes/streams.toml: what its"
+            " brokers do with streams groups"
+        )
+    return ""
+
+
+def versions():
+    if list(KAFKA_VERSIONS) != WRITTEN:
+        return (
+            f"the codec knows {KAFKA_VERSIONS}, the releases write {tuple(WRITTEN)}: [[version]] in"
+            " probing/releases/releases.toml, or KAFKA_VERSIONS and its rows in"
+            " encoding/kafka/schema.py"
+        )
+    return ""
+
+
+def start_version():
+    if NATIVE_STARTS.get(WRITTEN[-1]) != START_VERSION:
+        return (
+            f"native_start of version {WRITTEN[-1]} in probing/releases/releases.toml: native"
+            f" members start with {START_VERSION} (START_VERSION in probing/versions.py); a newer"
+            " version costs each group under an older leader a rebalance for each start"
+        )
+    return ""
+
+
+def attributes():
+    known = {field.name for field in fields(Subscription)}
+    lacking = [name for name in AS_READ if name not in known]
+    if lacking:
+        return f"an attribute of Subscription in encoding/kafka/values.py: {', '.join(lacking)}"
+    return ""
+
+
+def layouts():
+    lacking = [version for version in KAFKA_VERSIONS if str(version) not in locked()]
+    if lacking:
+        return f"a lock entry of {lacking}: python -m tests.encoding.kafka.lock_layouts"
+    return ""
+
+
+def golden_vectors():
+    series = {find_release(name).series for name in LATEST}
+    if NEWEST.series not in series or max(LATEST.values()) < WRITTEN[-1]:
+        return f"golden vectors: python -m tests.encoding.store_golden {NEWEST.name}"
+    return ""
+
+
+def checksums():
+    pinned = PINS.read_text(encoding="utf-8")
+    if f"  kafka-streams-{NEWEST.name}.jar" not in pinned:
+        return (
+            f"checksums of the jars of {NEWEST.name}: python -m system_tests.support.fetch, check"
+            " what it reports, then the same with --pin"
+        )
+    return ""
+
+
+def verdicts():
+    if set(read(VERDICTS)) != {*all_pairs(), *kip268_pairs()}:
+        return f"rolling-bounce matrix --write {VERDICTS.relative_to(ROOT)}"
+    return ""
+
+
+def findings():
+    stored = json.loads(STORED.read_text(encoding="utf-8"))["same"][False]
+    ways = {tuple(way.split(" -> ")) for same in stored for way in same}
+    if ways != set(all_ways()):
+        return f"{STORED.relative_to(ROOT)}: python -m tests.system_tests.explore.table"
+    return ""
+
+
+def changelog():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    wire = "".join(re.findall(r"^### Wire\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL))
+    if NEWEST.name not in text:
+        return f"CHANGELOG.md names {NEWEST.name}"
+    if not re.search(rf"\b{WRITTEN[-1]}\b", wire):
+        return f"CHANGELOG.md names version {WRITTEN[-1]} under Wire, with the rollback"
+    return ""
+
+
+STEPS = (
+    versions,
+    start_version,
+    attributes,
+    layouts,
+    upgrade_from,
+    feature_levels,
+    streams_groups,
+    golden_vectors,
+    checksums,
+    verdicts,
+    findings,
+    changelog,
+)
+"""In the order of the page; each returns what is to do, or "" if it is done."""
+
+
+def main():
+    print(json.dumps({step.__name__: step() for step in STEPS if step()}))  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""The steps of docs/extending.md for an invented release, walked in a copy of the sources.
+
+Every missing step is a failing test that names what to do, and few files are changed by hand.
+"""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from probing.versions import HELD_BACK_VERSION, START_VERSION
+from tests.planted.runs import Copy
+from tests.probing.releases.guide import NEWEST, PINS, ROOT, STEPS, STORED, VERDICTS
+from tests.versions import LATER
+
+pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("clock")]
+
+RELEASES = "probing/releases/releases.toml"
+LEVELS = "probing/features/kafka_levels.toml"
+STREAMS = "system_tests/plan/changes/streams.toml"
+SCHEMA = "encoding/kafka/schema.py"
+VALUES = "encoding/kafka/values.py"
+CHANGELOG = "CHANGELOG.md"
+FILES_BY_HAND = 6
+_STUB_VERDICTS = """
+from tests.probing.releases.guide import VERDICTS, all_pairs, kip268_pairs
+from system_tests.matrix import Verdict, to_text
+pairs = {*all_pairs(), *kip268_pairs()}
+VERDICTS.write_text(to_text(Verdict(old, new, True, "") for old, new in pairs))
+"""
+_STUB_FINDINGS = """
+import json
+from tests.system_tests.explore.table import STORED, same_ways
+stored = json.loads(STORED.read_text())
+stored["same"] = [[[" -> ".join(way) for way in same] for same in same_ways(static=static)]
+                  for static in (False, True)]
+STORED.write_text(json.dumps(stored))
+"""
+_STARTS = """
+from probing import HELD_BACK, find_release
+from probing.features import ASSIGNMENT_PROTOCOL
+from probing.member import start_member
+native = find_release("native")
+print(start_member(native).used_version, native.latest_version,
+      HELD_BACK.level_of(ASSIGNMENT_PROTOCOL))
+"""
+
+
+class Walk:
+    """A copy of the sources in which a release is added, step by step."""
+
+    def __init__(self, folder):
+        Copy(folder)
+        self.folder = folder
+        major, minor = map(int, NEWEST.series.split("."))
+        self.series = f"{major}.{minor + 1}"
+        self.release = f"{self.series}.0"
+        self.by_hand = set()
+        self.generated = set()
+
+    def edit(self, name, old, new):
+        """Change a file by hand: `new` goes before the first place of `old`."""
+        path = self.folder / name
+        before, found, after = path.read_text(encoding="utf-8").partition(old)
+        assert found, f"{name} has no {old!r}"
+        path.write_text(before + new + found + after, encoding="utf-8")
+        self.by_hand.add(name)
+
+    def run(self, *words):
+        return subprocess.run(
+            [sys.executable, *words], cwd=self.folder, capture_output=True, text=True, check=False
+        )
+
+    def missing(self):
+        done = self.run("-m", "tests.probing.releases.guide")
+        assert not done.returncode, done.stderr
+        return json.loads(done.stdout)
+
+    def failing(self):
+        """The steps whose test fails."""
+        test = "tests/probing/releases/test_guide.py"
+        done = self.run("-m", "pytest", "-q", "-n", "0", "-rf", "-p", "no:cacheprovider", test)
+        assert done.returncode in (0, 1), done.stdout
+        return set(re.findall(r"^FAILED .*?missing\[(\w+)\]", done.stdout, re.MULTILINE))
+
+    def generate(self, step, name):
+        """Do a step whose result a command writes; the jars of an invented release do not exist."""
+        path = self.folder / name
+        if step == "layouts":
+            assert not self.run("-m", "tests.encoding.kafka.lock_layouts").returncode
+        elif step in ("verdicts", "findings"):
+            done = self.run("-c", _STUB_VERDICTS if step == "verdicts" else _STUB_FINDINGS)
+            assert not done.returncode, done.stderr
+        elif step == "golden_vectors":
+            path.write_text(
+                json.dumps(json.loads(path.read_text(encoding="utf-8")) | {self.release: LATER}),
+                encoding="utf-8",
+            )
+        else:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(f"{'0' * 64}  kafka-streams-{self.release}.jar\n")
+        self.generated.add(name)
+
+
+@pytest.fixture
+def walk(tmp_path):
+    return Walk(tmp_path)
+
+
+def rows_by_step(series):
+    """step -> the file and the place at which a person adds rows, and the rows."""
+    name, levels = f"{series}.0", (ROOT / LEVELS).read_text(encoding="utf-8")
+    last = levels.partition("\n\n# Levels of metadata")[0].rpartition("[[release]]")[2]
+    copied = f"[[release]]{last}\n\n".replace(f'"{NEWEST.series}"', f'"{series}"')
+    since = f'since = "{name}"'
+    return {
+        "versions": (
+            *(RELEASES, "# Native versions."),
+            f'[[version]]\n{since}\nversion = {LATER}\nwhat = "invented"\nsource = "invented"\n\n',
+        ),
+        "start_version": (RELEASES, "\n# Native versions.", f"native_start = {START_VERSION}\n"),
+        "attributes": (VALUES, "    native: NativeSubscription", "    invented: int = 0\n"),
+        "upgrade_from": (
+            *(RELEASES, "# Values that"),
+            f'[[upgrade_from]]\n{since}\nfirst = "2.4"\nlast = "{NEWEST.series}"\n\n',
+        ),
+        "feature_levels": (LEVELS, "# Levels of metadata", copied),
+        "streams_groups": (STREAMS, "# What changes with", f"[[brokers]]\n{since}\n\n"),
+        "changelog": (CHANGELOG, "### Wire\n", f"### Wire\n\n- {name} writes version {LATER}.\n\n"),
+    }
+
+
+GENERATED = {
+    "layouts": "tests/encoding/kafka/released_layouts.json",
+    "golden_vectors": "tests/encoding/golden/releases.json",
+    "checksums": str(PINS.relative_to(ROOT)),
+    "verdicts": str(VERDICTS.relative_to(ROOT)),
+    "findings": str(STORED.relative_to(ROOT)),
+}
+
+
+def test_a_release_with_a_new_version_is_added_by_steps_that_fail_until_they_are_done(walk):
+    rows = rows_by_step(walk.series)
+    names = [step.__name__ for step in STEPS]
+    assert sorted(names) == sorted([*rows, *GENERATED])
+    # What a person knows of the release: its number, and the field that its version adds.
+    walk.edit(RELEASES, "\n# The first release", f'"{walk.series}" = [0]\n')
+    walk.edit(SCHEMA, ')\n"""The versions with', f", {LATER}")
+    walk.edit(
+        SCHEMA, ')\n"""Rows of the subscription', f'    Field("invented", "int32", {LATER}),\n'
+    )
+    open_steps = set(walk.missing())
+    assert open_steps == set(names) - {
+        "start_version"
+    }  # which is decided when the version is known
+    assert walk.failing() == open_steps
+    for step in names:
+        assert step in walk.missing() or step == "start_version"
+        if step in rows:
+            walk.edit(*rows[step])
+        else:
+            walk.generate(step, GENERATED[step])
+        assert step not in walk.missing()
+    assert walk.failing() == set()
+    assert walk.by_hand == {RELEASES, SCHEMA, VALUES, LEVELS, STREAMS, CHANGELOG}
+    assert len(walk.by_hand) <= FILES_BY_HAND
+    assert walk.generated == set(GENERATED.values())
+    starts = walk.run("-c", _STARTS).stdout.split()
+    assert starts == [str(START_VERSION), str(LATER), str(HELD_BACK_VERSION)]
+
+
+def test_a_patch_release_needs_its_number_and_four_steps(walk):
+    patches = f'"{NEWEST.series}" = [{", ".join(map(str, range(NEWEST.order[-1] + 1)))}'
+    walk.edit(RELEASES, "]\n\n# The first release", f", {NEWEST.order[-1] + 1}")
+    assert patches in (walk.folder / RELEASES).read_text(encoding="utf-8")
+    assert walk.failing() == {"checksums", "verdicts", "findings", "changelog"}
