@@ -64,7 +64,7 @@ class Replica:
 
     Attributes:
         name, changelog, table: as given.
-        restored: entries that `restore` has written or deleted, since 0 was set.
+        restored: entries that `restore` has written or deleted since the last takeover began.
     """
 
     def __init__(

@@ -160,7 +160,6 @@ def test_a_standby_stops_to_follow_and_reads_on_from_there(cluster, member, is_a
     standby.assign(active=False)
     standby.poll()
     before = standby.state()
-    read = sum(r.restored for r in standby.stores._copies[TASK].replicas.values())
     cluster.write("one")
     owner.finish()
     assert suspend(standby, active=False) == []
@@ -168,7 +167,7 @@ def test_a_standby_stops_to_follow_and_reads_on_from_there(cluster, member, is_a
     standby.assign(active=is_active)
     if is_active:
         standby.finish()
-        assert standby.sentences[-1] == f"restored tasks: 0_0; {read + 2} changes read"
+        assert standby.sentences[-1] == "restored tasks: 0_0; 2 changes read"
     standby.poll()
     assert standby.state() == restored(cluster) == cluster.expected()
 
