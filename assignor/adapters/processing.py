@@ -18,9 +18,14 @@ from assignor.embedding.loops import (
     lost_positions,
     passed_over,
 )
+from assignor.logs import line_logger
 from encoding import TopicPartition
 
 Batch = Mapping[Any, Sequence[Any]]
+_log = line_logger(__name__)
+# When a loop ends: most commits, and how long after the last one of the loop another one begins.
+_LAST_COMMITS: Final = 5
+_LAST_COMMITS_S: Final = 5.0
 _NOTHING: Final[Mapping[Any, int]] = MappingProxyType({})
 
 
@@ -103,8 +108,9 @@ class BlockingLoop:
         self._loop = loop
         self._ended = ended
         self._waits = True
-        # Of partitions that are kept in a rebalance, in which the commit was refused.
+        # What a commit has left to a later one: it was refused, or has raised.
         self._late: Mapping[Any, int] = {}
+        self._committing_since_s = 0.0
         # By this loop: what the application has paused stays paused.
         self._paused: AbstractSet[Any] = frozenset()
         self._handler_error: Exception | None = None
@@ -157,18 +163,49 @@ class BlockingLoop:
                 process = partial(self._process, stores, batch, partial(self._timed, handle))
                 if self._ends(process) or self._ends(partial(self._follow, stores)):
                     return
+            self._commit_last()
         finally:
             if not self._client.is_closed:
                 self._fetch_except(frozenset())
 
     def _process(self, stores: TaskStores, batch: Batch, handle: Handler) -> None:
         """Process and commit a batch, and what earlier calls kept, until it is time to poll."""
-        done = stores.process(batch, handle, is_over=self._is_over)
+        self._commit(stores.process(batch, handle, is_over=self._is_over))
+        self._loop.processed()
+
+    def _commit(self, done: Mapping[Any, int]) -> None:
+        """Commit, with what earlier commits have left; what this one leaves is kept."""
         if self._late:
             kept = self._client.assigned()
-            done = {p: at for p, at in self._late.items() if p in kept} | done
-        self._late = {} if self._client.commit(done) else done
-        self._loop.processed()
+            done = {p: at for p, at in self._late.items() if p in kept} | {**done}
+        self._late = done  # also if the commit raises
+        self._committing_since_s = self._loop.now()
+        if self._client.commit(done):
+            self._late = {}
+
+    def _commit_last(self) -> None:
+        """Commit what is finished when the loop ends, if the last commit was refused.
+
+        Polls in between follow a rebalance. What they return is read again. A commit that no broker
+        has answered in the time is not repeated.
+        """
+        end_s = self._committing_since_s + _LAST_COMMITS_S
+        for _ in range(_LAST_COMMITS):
+            if not self._late or self._client.is_closed or self._loop.now() > end_s:
+                break
+            if self._ends(self._poll_and_commit):
+                break
+        if self._late:
+            _log.warning(
+                "the loop ended before offsets were committed (%s): the next owners of the "
+                "partitions process the records behind them again, without effect on state",
+                ", ".join(f"{p}: {at}" for p, at in self._late.items()),
+            )
+
+    def _poll_and_commit(self) -> None:
+        batch = self._client.poll(1, waits=True)
+        self._client.seek(first_offsets(batch))
+        self._commit({})
 
     def _follow(self, stores: TaskStores) -> None:
         """Read again what was dropped, and nothing of tasks that have records or are restored."""
