@@ -114,6 +114,12 @@ class BlockingLoop:
         # By this loop: what the application has paused stays paused.
         self._paused: AbstractSet[Any] = frozenset()
         self._handler_error: Exception | None = None
+        # Positions before a poll, until its records are held or the caller has them; what it has
+        # returned, and what of that is given to the caller. Whatever raises, and wherever, the
+        # records are read again.
+        self._before: Mapping[Any, int] | None = None
+        self._polled: Batch | None = None
+        self._given: PolledBatch | None = None
 
     def batches(self, *, is_measured: bool = True) -> Iterator[Batch]:
         """Yield what polls return, empty batches too.
@@ -126,27 +132,47 @@ class BlockingLoop:
             UnreadableRecord: a record cannot be read.
         """
         client, loop = self._client, self._loop
-        while loop.polls(is_ended=self._ended.is_set(), is_shutdown=client.is_shutdown):
-            before = client.positions()
-            try:
-                size = loop.max_records if is_measured else None
-                batch = client.poll(size, waits=self._waits)
-            except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
-                if not client.is_closed:
-                    client.seek(passed_over(before, client.positions()))
-                if self._ends_after(error, Step.POLL):
-                    return
-                continue
-            loop.delivered(sum(map(len, batch.values())) if is_measured else 0)
-            anew = self._input.made_anew(client.topic_ids(asks=False), client.assigned())
-            if anew:
-                # Of the former topic, or read again.
-                dropped = first_offsets({p: found for p, found in batch.items() if p in anew})
-                client.seek(dropped)
-                if self._ends(partial(self._settle, {}, dropped=dropped), Step.POLL):
-                    return
-                batch = {each: found for each, found in batch.items() if each not in anew}
-            yield PolledBatch(batch, client.positions())
+        try:
+            while loop.polls(is_ended=self._ended.is_set(), is_shutdown=client.is_shutdown):
+                self._polled = self._given = None
+                self._before = client.positions()
+                try:
+                    size = loop.max_records if is_measured else None
+                    self._polled = batch = client.poll(size, waits=self._waits)
+                except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
+                    self._read_again()
+                    if self._ends_after(error, Step.POLL):
+                        return
+                    continue
+                loop.delivered(sum(map(len, batch.values())) if is_measured else 0)
+                anew = self._input.made_anew(client.topic_ids(asks=False), client.assigned())
+                if anew:
+                    # Of the former topic, or read again.
+                    dropped = first_offsets({p: found for p, found in batch.items() if p in anew})
+                    batch = {each: found for each, found in batch.items() if each not in anew}
+                    self._polled = batch
+                    client.seek(dropped)
+                    if self._ends(partial(self._settle, {}, dropped=dropped), Step.POLL):
+                        return
+                self._given = PolledBatch(batch, client.positions())
+                yield self._given
+                if not is_measured and not self._given.is_held:
+                    self._read_again()
+                self._before = None
+        except GeneratorExit:  # the caller has the batch
+            raise
+        except BaseException:
+            self._read_again()
+            raise
+
+    def _read_again(self) -> None:
+        """Set positions back to before the last poll, unless its records are held."""
+        client = self._client
+        is_held = self._given is not None and self._given.is_held
+        if self._before is not None and not is_held and not client.is_closed:
+            found = first_offsets(self._polled or {})
+            client.seek(found | passed_over(self._before, client.positions()))
+        self._before = None
 
     def run(self, stores: TaskStores, handle: Handler) -> None:
         """Process and commit batches, in slices: the rest of a batch waits for the next poll.
@@ -165,6 +191,7 @@ class BlockingLoop:
                     return
             self._commit_last()
         finally:
+            self._read_again()
             if not self._client.is_closed:
                 self._fetch_except(frozenset())
 

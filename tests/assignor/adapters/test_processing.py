@@ -19,6 +19,7 @@ class Stores:
         self.errors = list(errors)
 
     def process(self, batch, handle, *, is_over):
+        batch.held()
         if self.errors:
             raise self.errors.pop(0)
         for record in batch.get("p", ()):
