@@ -321,3 +321,24 @@ class BlockingLoop:
             raise reaction.raised from error
         self._ended.wait(reaction.wait_s)
         return reaction.ends
+
+
+def check_not_processing(listener: object, method: str) -> None:
+    """Check that no function that processes records into state stores calls a method.
+
+    Its batch is not finished: a poll would return other records, and a commit without offsets
+    would be that of the whole batch.
+
+    Args:
+        listener: of the member.
+        method: name, for the message.
+
+    Raises:
+        RuntimeError: one does.
+    """
+    if isinstance(listener, TaskStores) and listener.is_working:
+        raise RuntimeError(
+            f"{method} was called in a function that processes records, before its batch is "
+            "finished, so that records would be lost; return instead: the loop commits what is "
+            "finished, and polls"
+        )

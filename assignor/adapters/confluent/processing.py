@@ -69,7 +69,8 @@ def run_tasks(
     Args:
         consumer: with `"enable.auto.commit": False` and `listener=stores`.
         stores: the state of the member's tasks.
-        handle: called with each `Message` and the stores of its task.
+        handle: called with each `Message` and the stores of its task. It may not poll, consume or
+            commit: `RuntimeError`.
         timeout: seconds of each poll.
         max_records: of each poll.
         stop: ends the loop when set.
