@@ -19,9 +19,14 @@ from assignor.embedding.loops import (
     note_record,
     passed_over,
 )
+from assignor.logs import line_logger
 from encoding import TopicPartition
 
 Batch = Mapping[Any, Sequence[Any]]
+_log = line_logger(__name__)
+# When a loop ends: most commits, and how long after the last one of the loop another one begins.
+_LAST_COMMITS: Final = 5
+_LAST_COMMITS_S: Final = 5.0
 _NOTHING: Final[Mapping[Any, int]] = MappingProxyType({})
 
 
@@ -104,11 +109,18 @@ class BlockingLoop:
         self._loop = loop
         self._ended = ended
         self._waits = True
-        # Of partitions that are kept in a rebalance, in which the commit was refused.
+        # What a commit has left to a later one: it was refused, or has raised.
         self._late: Mapping[Any, int] = {}
+        self._committing_since_s = 0.0
         # By this loop: what the application has paused stays paused.
         self._paused: AbstractSet[Any] = frozenset()
         self._handler_error: Exception | None = None
+        # Positions before a poll, until its records are held or the caller has them; what it has
+        # returned, and what of that is given to the caller. Whatever raises, and wherever, the
+        # records are read again.
+        self._before: Mapping[Any, int] | None = None
+        self._polled: Batch | None = None
+        self._given: PolledBatch | None = None
 
     def batches(self, *, is_measured: bool = True) -> Iterator[Batch]:
         """Yield what polls return, empty batches too.
@@ -121,27 +133,47 @@ class BlockingLoop:
             UnreadableRecord: a record cannot be read.
         """
         client, loop = self._client, self._loop
-        while loop.polls(is_ended=self._ended.is_set(), is_shutdown=client.is_shutdown):
-            before = client.positions()
-            try:
-                size = loop.max_records if is_measured else None
-                batch = client.poll(size, waits=self._waits)
-            except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
-                if not client.is_closed:
-                    client.seek(passed_over(before, client.positions()))
-                if self._ends_after(error, Step.POLL):
-                    return
-                continue
-            loop.delivered(sum(map(len, batch.values())) if is_measured else 0)
-            anew = self._input.made_anew(client.topic_ids(asks=False), client.assigned())
-            if anew:
-                # Of the former topic, or read again.
-                dropped = first_offsets({p: found for p, found in batch.items() if p in anew})
-                client.seek(dropped)
-                if self._ends(partial(self._settle, {}, dropped=dropped), Step.POLL):
-                    return
-                batch = {each: found for each, found in batch.items() if each not in anew}
-            yield PolledBatch(batch, client.positions())
+        try:
+            while loop.polls(is_ended=self._ended.is_set(), is_shutdown=client.is_shutdown):
+                self._polled = self._given = None
+                self._before = client.positions()
+                try:
+                    size = loop.max_records if is_measured else None
+                    self._polled = batch = client.poll(size, waits=self._waits)
+                except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
+                    self._read_again()
+                    if self._ends_after(error, Step.POLL):
+                        return
+                    continue
+                loop.delivered(sum(map(len, batch.values())) if is_measured else 0)
+                anew = self._input.made_anew(client.topic_ids(asks=False), client.assigned())
+                if anew:
+                    # Of the former topic, or read again.
+                    dropped = first_offsets({p: found for p, found in batch.items() if p in anew})
+                    batch = {each: found for each, found in batch.items() if each not in anew}
+                    self._polled = batch
+                    client.seek(dropped)
+                    if self._ends(partial(self._settle, {}, dropped=dropped), Step.POLL):
+                        return
+                self._given = PolledBatch(batch, client.positions())
+                yield self._given
+                if not is_measured and not self._given.is_held:
+                    self._read_again()
+                self._before = None
+        except GeneratorExit:  # the caller has the batch
+            raise
+        except BaseException:
+            self._read_again()
+            raise
+
+    def _read_again(self) -> None:
+        """Set positions back to before the last poll, unless its records are held."""
+        client = self._client
+        is_held = self._given is not None and self._given.is_held
+        if self._before is not None and not is_held and not client.is_closed:
+            found = first_offsets(self._polled or {})
+            client.seek(found | passed_over(self._before, client.positions()))
+        self._before = None
 
     def run(self, stores: TaskStores, handle: Handler) -> None:
         """Process and commit batches, in slices: the rest of a batch waits for the next poll.
@@ -158,18 +190,50 @@ class BlockingLoop:
                 process = partial(self._process, stores, batch, partial(self._timed, handle))
                 if self._ends(process) or self._ends(partial(self._follow, stores)):
                     return
+            self._commit_last()
         finally:
+            self._read_again()
             if not self._client.is_closed:
                 self._fetch_except(frozenset())
 
     def _process(self, stores: TaskStores, batch: Batch, handle: Handler) -> None:
         """Process and commit a batch, and what earlier calls kept, until it is time to poll."""
-        done = stores.process(batch, handle, is_over=self._is_over)
+        self._commit(stores.process(batch, handle, is_over=self._is_over))
+        self._loop.processed()
+
+    def _commit(self, done: Mapping[Any, int]) -> None:
+        """Commit, with what earlier commits have left; what this one leaves is kept."""
         if self._late:
             kept = self._client.assigned()
-            done = {p: at for p, at in self._late.items() if p in kept} | done
-        self._late = {} if self._client.commit(done) else done
-        self._loop.processed()
+            done = {p: at for p, at in self._late.items() if p in kept} | {**done}
+        self._late = done  # also if the commit raises
+        self._committing_since_s = self._loop.now()
+        if self._client.commit(done):
+            self._late = {}
+
+    def _commit_last(self) -> None:
+        """Commit what is finished when the loop ends, if the last commit was refused.
+
+        Polls in between follow a rebalance. What they return is read again. A commit that no broker
+        has answered in the time is not repeated.
+        """
+        end_s = self._committing_since_s + _LAST_COMMITS_S
+        for _ in range(_LAST_COMMITS):
+            if not self._late or self._client.is_closed or self._loop.now() > end_s:
+                break
+            if self._ends(self._poll_and_commit):
+                break
+        if self._late:
+            _log.warning(
+                "the loop ended before offsets were committed (%s): the next owners of the "
+                "partitions process the records behind them again, without effect on state",
+                ", ".join(f"{p}: {at}" for p, at in self._late.items()),
+            )
+
+    def _poll_and_commit(self) -> None:
+        batch = self._client.poll(1, waits=True)
+        self._client.seek(first_offsets(batch))
+        self._commit({})
 
     def _follow(self, stores: TaskStores) -> None:
         """Read again what was dropped, and nothing of tasks that have records or are restored."""
@@ -259,3 +323,24 @@ class BlockingLoop:
             raise reaction.raised from error
         self._ended.wait(reaction.wait_s)
         return reaction.ends
+
+
+def check_not_processing(listener: object, method: str) -> None:
+    """Check that no function that processes records into state stores calls a method.
+
+    Its batch is not finished: a poll would return other records, and a commit without offsets
+    would be that of the whole batch.
+
+    Args:
+        listener: of the member.
+        method: name, for the message.
+
+    Raises:
+        RuntimeError: one does.
+    """
+    if isinstance(listener, TaskStores) and listener.is_working:
+        raise RuntimeError(
+            f"{method} was called in a function that processes records, before its batch is "
+            "finished, so that records would be lost; return instead: the loop commits what is "
+            "finished, and polls"
+        )

@@ -15,6 +15,7 @@ from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.offsets import partition_of
 from assignor.adapters.confluent.serving import CLOSED
+from assignor.adapters.processing import check_not_processing
 from assignor.adapters.threads import OneThread, Turns
 from encoding import TopicPartition
 
@@ -45,15 +46,24 @@ class CheckedReader(confluent_kafka.Consumer):
     _turns = Turns()
     _polling = OneThread()
 
-    def _check_open(self) -> None:
+    def _check_open(self, method: str = "") -> None:
         """Check that the consumer is open, and of this process.
 
+        Args:
+            method: that a function that processes records into state stores may not call.
+
         Raises:
-            RuntimeError: it is not.
+            RuntimeError: it is not, or such a function calls it.
         """
         if not self._is_open:
             raise RuntimeError(CLOSED)
         self._polling.check_process()
+        if method:
+            self._check_not_processing(method)
+
+    def _check_not_processing(self, method: str) -> None:
+        listener = getattr(getattr(self, "_assignor", None), "listener", None)
+        check_not_processing(getattr(listener, "listener", listener), method)
 
     @in_turn
     def assignment(self) -> list[Position]:

@@ -164,6 +164,7 @@ class Consumer(CheckedReader):
 
     def poll(self, timeout: float = -1) -> Message | None:
         """Return a record, an error, or None after `timeout` seconds; call back for rebalances."""
+        self._check_not_processing("poll")
         check_timeout(timeout)
         # The short way: a record has been fetched, and there is nothing else to do.
         mailbox = self._mailbox
@@ -186,7 +187,7 @@ class Consumer(CheckedReader):
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Return up to `num_messages` records and errors; call back for rebalances."""
-        self._check_open()
+        self._check_open("consume")
         return self._serving.read_within(self, timeout, partial(_consume, self, num_messages))
 
     # Partitions
@@ -280,7 +281,7 @@ class Consumer(CheckedReader):
         """
         if unknown := sorted(renamed.keys() - {"async"}):
             raise TypeError(f"{unknown[0]!r} is an invalid keyword argument for this function")
-        self._check_open()
+        self._check_open("commit")
         if message is not None and offsets is not None:
             raise ValueError("message and offsets are mutually exclusive")
         if message is not None:

@@ -5,7 +5,14 @@ from types import MappingProxyType
 from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException
-from kafka.errors import BrokerResponseError
+from kafka.errors import (
+    BrokerResponseError,
+    CommitFailedError,
+    KafkaTimeoutError,
+    RebalanceInProgressError,
+    for_code,
+)
+from kafka.errors import KafkaError as ClientError
 
 from assignor.embedding import error_text
 
@@ -26,6 +33,19 @@ _LOCAL: Final = MappingProxyType(
     }
 )
 
+# Refused commits, as kafka-python's coordinator raises them.
+_COMMITS: Final = MappingProxyType(
+    {
+        KafkaError.ILLEGAL_GENERATION: CommitFailedError,
+        KafkaError.UNKNOWN_MEMBER_ID: CommitFailedError,
+        KafkaError.REBALANCE_IN_PROGRESS: RebalanceInProgressError,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS: KafkaTimeoutError,
+        KafkaError.COORDINATOR_NOT_AVAILABLE: KafkaTimeoutError,
+        KafkaError.NOT_COORDINATOR: KafkaTimeoutError,
+        KafkaError.REQUEST_TIMED_OUT: KafkaTimeoutError,
+    }
+)
+
 
 def code_of(error: BaseException) -> int:
     """Return librdkafka's code of an error of kafka-python; `_FAIL` for an unknown one."""
@@ -41,6 +61,17 @@ def code_of(error: BaseException) -> int:
 def kafka_error(error: BaseException, what: str) -> KafkaError:
     """Return an error of kafka-python as librdkafka's; `what` begins its sentence."""
     return KafkaError(code_of(error), f"{what}: {error_text(error)}")
+
+
+def commit_error(error: KafkaError) -> ClientError:
+    """Return the error of a commit as that of kafka-python, by which poll loops decide.
+
+    Errors of librdkafka's own codes are of the client or its connections: no broker has answered.
+    """
+    code = error.code()
+    kind = _COMMITS.get(code) or (for_code(code) if code >= _UNKNOWN else KafkaTimeoutError)
+    found: ClientError = kind(error.str())
+    return found
 
 
 def refused(code: int, sentence: str) -> KafkaException:

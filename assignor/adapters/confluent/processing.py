@@ -9,8 +9,10 @@ from uuid import UUID
 
 from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Position
+from kafka.errors import KafkaError as ClientError
 
 from assignor.adapters.confluent.consumer import Consumer
+from assignor.adapters.confluent.errors import commit_error
 from assignor.adapters.confluent.handover import DeferredListener
 from assignor.adapters.confluent.offsets import partition_of
 from assignor.adapters.kafka_python import topic_id
@@ -26,7 +28,7 @@ from assignor.embedding import (
     TaskStores,
     UnreadableRecord,
 )
-from assignor.embedding.loops import DeletedTopics, PollLoop
+from assignor.embedding.loops import DeletedTopics, PollLoop, log_late_commit
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
 from encoding import TopicPartition
@@ -74,7 +76,7 @@ def run_tasks(
     Args:
         consumer: with `"enable.auto.commit": False` and `listener=stores`.
         stores: the state of the member's tasks.
-        handle: called with each `Message` and the stores of its task.
+        handle: called with each `Message` and the stores of its task; may not poll or commit.
         timeout: seconds of each poll.
         max_records: of each poll.
         stop: ends the loop when set.
@@ -108,7 +110,7 @@ def run_tasks(
         consumer.subscribe(consumer.assignor.source_topics)
     loop = PollLoop(
         max_poll_interval_ms=round(settings.max_poll_interval_s * 1000),
-        client_errors=(KafkaException,),
+        client_errors=(KafkaException, ClientError),
         setting_names=_SETTING_NAMES,
     )
     BlockingLoop(ConsumerLoop(consumer, timeout, max_records), loop, ended).run(stores, handle)
@@ -205,7 +207,11 @@ class ConsumerLoop:
         self._consumer.resume([Position(*each) for each in sorted(partitions)])
 
     def commit(self, next_offsets: Mapping[Any, int]) -> bool:
-        """Commit offsets; return False if they have to be committed again."""
+        """Commit offsets; return False if they have to be committed again.
+
+        Raises:
+            ClientError: a broker refuses them for another reason than a rebalance.
+        """
         if not next_offsets:
             return True
         offsets = [
@@ -220,9 +226,10 @@ class ConsumerLoop:
         for topic, error in failed.items():
             if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 self._deleted.log(topic)
-            else:
-                _log.info("not committed: %s", error.str())
-        return all(each.code() == KafkaError.UNKNOWN_TOPIC_OR_PART for each in failed.values())
+        late = [each for each in failed.values() if each.code() != KafkaError.UNKNOWN_TOPIC_OR_PART]
+        for error in late:
+            log_late_commit(commit_error(error))
+        return not late
 
     def leave(self) -> None:
         """Leave the group."""

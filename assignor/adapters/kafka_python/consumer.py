@@ -16,6 +16,7 @@ from assignor.adapters.kafka_python.bounded import BoundedConsumer
 from assignor.adapters.kafka_python.port import check_may_close
 from assignor.adapters.kafka_python.settings import ConsumerSettings
 from assignor.adapters.membership import MemberKeywords, documented, split_keywords
+from assignor.adapters.processing import check_not_processing
 from assignor.adapters.servers import check_servers
 from assignor.adapters.threads import OneThread
 from assignor.config import refused
@@ -81,8 +82,10 @@ class StreamsConsumer(BoundedConsumer):
         """Return records, as `KafkaConsumer.poll`.
 
         Raises:
-            RuntimeError: another thread polls, or the process was forked.
+            RuntimeError: another thread polls, the process was forked, or this is a function that
+                processes records into state stores.
         """
+        check_not_processing(self.assignor.listener, "poll")
         with self._polling:
             return super().poll(*arguments, **options)
 
@@ -100,10 +103,17 @@ class StreamsConsumer(BoundedConsumer):
         """Commit offsets, as `KafkaConsumer.commit`.
 
         Raises:
-            RuntimeError: the process was forked.
+            RuntimeError: the process was forked, or as `poll`.
         """
         self._polling.check_process()
+        check_not_processing(self.assignor.listener, "commit")
         return super().commit(*arguments, **options)
+
+    def commit_async(self, *arguments: Any, **options: Any) -> Any:
+        """Commit offsets, as `KafkaConsumer.commit_async`; raise as `commit`."""
+        self._polling.check_process()
+        check_not_processing(self.assignor.listener, "commit_async")
+        return super().commit_async(*arguments, **options)
 
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:  # noqa: FBT001, FBT002 the client's own signature
         """Leave the group, then close the assignor; as `KafkaConsumer.close`.

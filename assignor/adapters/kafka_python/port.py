@@ -23,6 +23,7 @@ from assignor.adapters.membership import (
     readable_metadata,
     unusable_answer,
 )
+from assignor.adapters.processing import check_not_processing
 from assignor.adapters.threads import OneThread, runs_on_io_thread
 from assignor.embedding import RunningTasks
 from assignor.embedding.loops import DeletedTopics
@@ -123,7 +124,7 @@ def _mark_joins(coordinator: Any) -> bool:
 def guard_threads(consumer: Any, listener: object) -> None:
     """Have `poll` refuse a second thread, and `poll` and `commit` a process forked since then.
 
-    `close` does nothing in such a process: it would wait for a thread that is in the parent. A
+    Functions that process records into state stores are refused, too. `close` does nothing in such a process: it would wait for a thread that is in the parent. A
     consumer of `streams_consumer` does the same by itself.
     """
     if isinstance(getattr(consumer, "_polling", None), OneThread):
@@ -133,11 +134,13 @@ def guard_threads(consumer: Any, listener: object) -> None:
     unguarded_close = consumer.close
 
     def poll(*arguments: Any, **options: Any) -> Any:
+        check_not_processing(listener, "poll")
         with polling:
             return unguarded_poll(*arguments, **options)
 
     def commit(*arguments: Any, **options: Any) -> Any:
         polling.check_process()
+        check_not_processing(listener, "commit")
         return unguarded_commit(*arguments, **options)
 
     def close(*arguments: Any, **options: Any) -> None:

@@ -40,7 +40,8 @@ def run_tasks(
         consumer: of `streams_consumer`, or a `KafkaConsumer` with an assignor attached and
             `enable_auto_commit=False`.
         stores: the state of the member's tasks; the listener of the assignor.
-        handle: called with each record and the stores of its task.
+        handle: called with each record and the stores of its task. It may not poll, commit or
+            close: `RuntimeError`.
         timeout_ms: of each poll.
         stop: ends the loop when set.
 

@@ -203,7 +203,7 @@ class PollLoop:
         if step is Step.POLL:
             _log.warning("%s", pause.why)
         else:
-            _log.warning("records are kept, and processed later: %s", error)
+            _log.warning("what is not processed or committed is kept, and tried again: %s", error)
         return Reaction(wait_s=min(pause.wait_ms / 1000, _MAX_PAUSE_S[step]))
 
     def _measure(self) -> None:

@@ -138,7 +138,8 @@ LOOP_RULES: Final = (
         steps=(Step.NEXT,),
         holds=lambda f: f.is_ended,
         then=Then.END,
-        effect="The record that is being processed is finished, and what is finished is committed.",
+        effect="The record that is being processed is finished, and what is finished is committed. "
+        "A commit that is refused is repeated, after a poll each, for 5 s at most.",
     ),
     LoopRule(
         name="the whole group was asked to stop (KIP-671)",

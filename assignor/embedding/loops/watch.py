@@ -16,11 +16,17 @@ class PolledBatch(dict[Any, Any]):
 
     Attributes:
         positions: partition -> offset of the next record, behind control records of transactions.
+        is_held: state stores keep the records, so that they need not be read again.
     """
 
     def __init__(self, records: Mapping[Any, Any], positions: Mapping[Any, int]) -> None:
         super().__init__(records)
         self.positions = positions
+        self.is_held = False
+
+    def held(self) -> None:
+        """Note that state stores keep the records."""
+        self.is_held = True
 
 
 class InputWatch:

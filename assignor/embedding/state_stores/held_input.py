@@ -30,6 +30,8 @@ class HeldInput:
     def hold(self, batch: Mapping[Any, Sequence[Any]]) -> None:
         """Keep the records of a batch: client's partition -> records.
 
+        A batch of a loop of this package notes it. One that is not noted can be held again.
+
         Raises:
             TopologyError: no source of the topology reads the topic.
         """
@@ -42,6 +44,7 @@ class HeldInput:
                 while held and offset_of(held[-1]) >= first:
                     held.pop()
                 held.extend(records)
+        getattr(batch, "held", lambda: None)()
 
     @property
     def tasks(self) -> frozenset[TaskId]:

@@ -229,8 +229,8 @@ class SqliteTable:
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock, self._errors():
             connection = self._open()
-            connection.execute("begin immediate")
-            try:
+            try:  # an interrupt can be raised after `begin` was executed
+                connection.execute("begin immediate")
                 yield connection
                 connection.execute("commit")
             except BaseException:

@@ -23,6 +23,7 @@ class Stores:
         self.errors = list(errors)
 
     def process(self, batch, handle, *, is_over):
+        batch.held()
         if self.errors:
             raise self.errors.pop(0)
         for record in batch.get("p", ()):
@@ -34,9 +35,13 @@ class Stores:
 
 
 class Client:
-    """Returns the batches, raises their errors, and then says that the group ends."""
+    """Returns the batches, raises their errors, and then says that the group ends.
+
+    Polls after that are counted.
+    """
 
     is_closed = has_left = False
+    polls_after = 0
 
     def __init__(self, *batches, commits=()):
         self.batches, self.commits, self.committed = list(batches), list(commits), []
@@ -46,6 +51,9 @@ class Client:
         return not self.batches
 
     def poll(self, max_records, *, waits):
+        if not self.batches:
+            self.polls_after += 1
+            return {}
         batch = self.batches.pop(0)
         if isinstance(batch, BaseException):
             raise batch
@@ -137,7 +145,8 @@ def test_an_unreachable_cluster_is_retried_wherever_it_shows(caplog):
     run(Client({"p": [RECORD]}, commits=[gone]))
     run(Client({"p": [RECORD]}), stores=Stores(gone))
     run(Client({"p": [RECORD]}), raising(unavailable))  # as `state.send` raises
-    assert len([line for line in caplog.messages if "records are kept, and proc" in line]) == 3
+    kept = "what is not processed or committed is kept, and tried again"
+    assert len([line for line in caplog.messages if line.startswith(kept)]) == 3
 
 
 def test_a_fatal_error_of_an_output_ends_the_member():
@@ -153,6 +162,44 @@ def test_offsets_that_came_late_are_committed_again_with_the_next_ones():
     client = Client({"p": [RECORD]}, {}, {}, commits=[False, False])
     run(client)
     assert client.committed == [{"p": 1}] * 3
+
+
+def test_offsets_whose_commit_has_raised_are_committed_in_the_next_round():
+    client = Client({"p": ["a"]}, {}, {}, commits=[KafkaConnectionError("unknown")])
+    run(client)
+    assert client.committed == [{"p": 1}, {}]
+
+
+@pytest.mark.parametrize(
+    ("commits", "polls", "left"),
+    [
+        ([True], 0, 0),
+        ([False], 1, 0),
+        ([KafkaConnectionError("unknown"), False], 2, 0),
+        ([False] * 9, 5, 1),
+    ],
+)
+def test_a_commit_that_is_refused_in_the_last_round_is_repeated(commits, polls, left, caplog):
+    client = Client({"p": ["a"]}, commits=commits)
+    run(client)
+    assert client.polls_after == polls
+    assert client.committed[-1] == {"p": 1}
+    assert len([line for line in caplog.messages if "(p: 1)" in line]) == left
+
+
+def test_a_commit_without_an_answer_is_not_repeated_in_the_last_round():
+    """A broker that does not answer would keep the process from its end."""
+    client, now_s = Client({"p": ["a"]}), 0.0
+
+    def commit(offsets):
+        nonlocal now_s
+        now_s += 30.0
+        return False
+
+    client.commit = commit
+    loop = PollLoop(max_poll_interval_ms=300_000, now=lambda: now_s)
+    BlockingLoop(client, loop, NoWait()).run(Stores(), print)
+    assert (client.polls_after, now_s) == (0, 30.0)
 
 
 class Pausing(Client):

@@ -36,7 +36,7 @@ def count(message, state):
 
 
 @contextmanager
-def running(broker, consumer):
+def running(broker, consumer, handle=count):
     """Run a member on a thread; yield a function that returns the counts, and the stores."""
     access = KafkaChangelogs(bootstrap_servers=broker.bootstrap_servers)
     stores = TaskStores(COUNTING, [COUNTS], application_id=GROUP, access=access)
@@ -45,7 +45,7 @@ def running(broker, consumer):
 
     def run():
         try:
-            run_tasks(member, stores, count, timeout=0.1, stop=stop)
+            run_tasks(member, stores, handle, timeout=0.1, stop=stop)
         except Exception as error:  # noqa: BLE001 the test looks at it
             failures.append(error)
         finally:
@@ -83,6 +83,24 @@ def test_words_are_counted_and_the_next_member_goes_on(broker, consumer):
         until(lambda: failures)
     assert isinstance(failures[0], MemberStopped)
     assert "refused" in str(failures[0])
+
+
+def test_a_function_that_processes_records_may_not_poll_or_commit(broker, consumer):
+    """The batch is not finished: its other records would be committed, or never be returned."""
+    refused = []
+
+    def handle(message, state):
+        for call in (member.poll, member.consume, member.commit):
+            with pytest.raises(RuntimeError, match="before its batch is finished") as raised:
+                call()
+            refused.append(str(raised.value).partition(" ")[0])
+
+    write(broker, "a")
+    with running(broker, consumer, handle) as (_, member, failures):
+        until(lambda: len(refused) == 3 or failures)
+        until(lambda: sum(committed(broker).values()) == 1 or failures)
+    assert not failures
+    assert refused == ["poll", "consume", "commit"]
 
 
 def test_what_would_process_nothing_or_commit_too_early_is_refused(consumer):

@@ -5,9 +5,10 @@ import os
 import pydoc
 import signal
 import threading
+from functools import partial
 
 import pytest
-from kafka import KafkaProducer
+from kafka import KafkaConsumer, KafkaProducer
 from kafka.serializer import Deserializer
 
 from assignor import (
@@ -19,8 +20,9 @@ from assignor import (
     Topology,
     TopologyError,
 )
-from assignor.adapters.kafka_python import StreamsApplication, streams_consumer
+from assignor.adapters.kafka_python import StreamsApplication, commit_next, streams_consumer
 from assignor.adapters.kafka_python.application import signals_as_event
+from assignor.adapters.kafka_python.port import guard_threads
 from system_tests.broker import BrokerConfig, running_broker
 
 LIMIT_S = 120
@@ -214,3 +216,34 @@ def test_queries_need_an_endpoint_and_copies_are_as_old_as_the_topics_allow(brok
         with pytest.raises(ConfigError, match="set endpoint='host:port'"):
             application.serve_queries(COUNTS, lambda key, state: key + bytes(state.task))
         assert application.stores._local._rebuild_after_s == 1800
+
+
+@pytest.mark.parametrize("is_guarded_by_attach", [False, True])
+def test_a_function_that_processes_records_may_not_poll_or_commit(broker, is_guarded_by_attach):
+    """The batch is not finished: its other records would be committed, or never be returned."""
+    stop, refused = threading.Event(), []
+
+    def handle(record, state):
+        consumer = application.consumer
+        calls = consumer.poll, consumer.commit, partial(commit_next, consumer)
+        for call in calls if is_guarded_by_attach else (*calls, consumer.commit_async):
+            with pytest.raises(RuntimeError, match="before its batch is finished") as raised:
+                call()
+            refused.append(str(raised.value).partition(" ")[0])
+        stop.set()
+
+    with made(handle=handle, bootstrap_servers=broker.bootstrap_servers) as application:
+        if is_guarded_by_attach:  # as a `KafkaConsumer` of the application is
+            consumer = application.consumer
+            guarded, consumer._polling = consumer._polling, None
+            for name in ("poll", "commit", "close"):
+                method = getattr(KafkaConsumer, name)
+                setattr(consumer, name, method.__get__(consumer))
+            guard_threads(consumer, application.stores)
+        producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+        producer.send("words", b"one").get(LIMIT_S)
+        producer.close()
+        application.run(stop)
+        if is_guarded_by_attach:
+            consumer._polling = guarded
+    assert refused == ["poll", "commit", "commit"] + ["commit_async"] * (not is_guarded_by_attach)

@@ -5,6 +5,7 @@ import resource
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from uuid import UUID
 
@@ -114,6 +115,39 @@ def test_a_failed_write_leaves_entries_and_progress_as_they_were(path):
         assert table.progress == AT
         table.apply({b"one": b"3"}, Progress(position=9))
         assert table.progress.position == 9
+
+
+class InterruptedConnection:
+    """A connection; an interrupt is raised when one of its calls, the `at`-th, is over."""
+
+    def __init__(self, connection, at):
+        self._connection, self._left = connection, at
+
+    def __getattr__(self, name):
+        found = getattr(self._connection, name)
+        return partial(self._call, found) if callable(found) else found
+
+    def _call(self, method, *args):
+        found = method(*args)
+        self._left -= 1
+        if not self._left:
+            raise KeyboardInterrupt
+        return found
+
+
+@pytest.mark.parametrize("at", range(1, 8))
+def test_an_interrupt_in_a_transaction_leaves_a_store_that_works(path, at):
+    with closing(SqliteTable(path, CHANGELOG)) as table:
+        table.apply({b"one": b"1"}, AT)
+        connection = table._connection
+        table._connection = InterruptedConnection(connection, at)
+        with pytest.raises(KeyboardInterrupt):
+            table.apply({b"one": b"2"}, replace(AT, position=9))
+        table._connection = connection
+        is_committed = at == 7  # begin, two for writes, progress, two for unowned keys, commit
+        assert dict(table.items()) == {b"one": b"2" if is_committed else b"1"}
+        table.apply({b"one": b"3"}, replace(AT, position=9))
+        assert dict(table.items()) == {b"one": b"3"}
 
 
 def damaged_header(path):

@@ -4,21 +4,23 @@ import asyncio
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Position
 from kafka.errors import FencedInstanceIdError, GroupAuthorizationFailedError
+from kafka.errors import KafkaError as ClientError
 
 from assignor import Topology
 from assignor.adapters.confluent.commits import Commits
-from assignor.adapters.confluent.committer import Commit, Committer, _request
+from assignor.adapters.confluent.committer import Commit, Committer, RejectedOffset, _request
 from assignor.adapters.confluent.events import Change, Mailbox, Rebalanced
 from assignor.adapters.confluent.member import ConfluentMember
-from assignor.adapters.confluent.processing import run_tasks
+from assignor.adapters.confluent.processing import ConsumerLoop, run_tasks
 from assignor.adapters.confluent.serving import Serving
 from assignor.adapters.confluent.settings import divided
 from assignor.adapters.confluent.topics import new_assignor
 from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.embedding import PollErrors
+from assignor.embedding.loops.rules import LoopFacts, Step, Then, decide
 from assignor.errors import ConfigError
 from encoding import TopicPartition
 
@@ -253,3 +255,42 @@ def test_before_subscribe_each_client_has_its_own_remedy(mailbox):
         assignor.hosts_for_key("counts", b"k")
     with pytest.raises(ConfigError, match=r"with streams_consumer$"):
         StreamsAssignor(topology).hosts_for_key("counts", b"k")
+
+
+@pytest.mark.parametrize("is_whole", [False, True], ids=["one partition", "all"])
+@pytest.mark.parametrize(
+    ("code", "then"),
+    [
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, Then.STOP),
+        (KafkaError.GROUP_AUTHORIZATION_FAILED, Then.STOP),
+        (KafkaError.FENCED_INSTANCE_ID, Then.STOP),
+        (KafkaError.UNKNOWN, Then.RETRY),
+        (KafkaError.OFFSET_METADATA_TOO_LARGE, Then.RETRY),
+        (KafkaError.ILLEGAL_GENERATION, Then.LATER),
+        (KafkaError.UNKNOWN_MEMBER_ID, Then.LATER),
+        (KafkaError.REBALANCE_IN_PROGRESS, Then.LATER),
+        (KafkaError.NOT_COORDINATOR, Then.LATER),
+        (KafkaError._WAIT_COORD, Then.LATER),
+        (KafkaError.UNKNOWN_TOPIC_OR_PART, Then.POLL),
+    ],
+)
+def test_a_refused_commit_has_the_row_that_it_has_with_kafka_python(code, then, is_whole, caplog):
+    caplog.set_level("INFO")
+    error = KafkaError(code, "refused")
+
+    def commit(offsets, asynchronous):
+        if is_whole:
+            raise KafkaException(error)
+        rejected = RejectedOffset(*FIRST, 5)
+        rejected.error = error
+        return [rejected, SimpleNamespace(topic="other", error=None)]
+
+    loop = ConsumerLoop(SimpleNamespace(commit=commit), 0.1, 1)
+    if then in {Then.LATER, Then.POLL}:
+        assert loop.commit({FIRST: 5}) is (then is Then.POLL)
+    else:
+        with pytest.raises(ClientError) as raised:
+            loop.commit({FIRST: 5})
+        facts = LoopFacts(step=Step.PROCESS, error=raised.value, is_clients=True)
+        assert decide(facts).then is then
+    assert len(caplog.messages) == (then in {Then.LATER, Then.POLL})

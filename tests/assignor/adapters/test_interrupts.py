@@ -1,0 +1,118 @@
+"""An interrupt at each line between a poll and the stores that keep its records: none is lost."""
+
+import sys
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from assignor.adapters.processing import BlockingLoop
+from assignor.embedding import DictStore, TaskStores
+from assignor.embedding.loops import PolledBatch, PollLoop
+from assignor.embedding.state_stores.held_input import HeldInput
+from tests.assignor.adapters.test_slices import Client
+from tests.assignor.embedding.state_stores.logs import INPUTS, WORDS, Cluster, Member
+
+TRACED = (
+    BlockingLoop.run,
+    BlockingLoop.batches,
+    BlockingLoop._process,
+    BlockingLoop._ends,
+    BlockingLoop._follow,
+    PollLoop.delivered,
+    PolledBatch.__init__,
+    PolledBatch.held,
+    TaskStores.process,
+    TaskStores._give_up_revoked,
+    HeldInput.hold,
+)
+
+
+class SlowClient(Client):
+    """A poll returns one record of each partition."""
+
+    def poll(self, max_records, *, waits):
+        batch = {}
+        for partition in sorted(self.assignment - self.are_paused):
+            begin = self.position[partition]
+            batch[partition] = self.cluster.input[partition][begin : begin + 1]
+            self.position[partition] = begin + len(batch[partition])
+        self.is_shutdown = not any(batch.values())
+        return batch
+
+
+def raise_at(line):
+    """Raise at the line-th line that is executed in the traced functions; return what is left."""
+    codes = {function.__code__ for function in TRACED}
+    left = SimpleNamespace(lines=line)
+
+    def trace(frame, event, argument):
+        if event == "line":
+            left.lines -= 1
+            if left.lines == 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    def trace_calls(frame, event, argument):
+        return trace if frame.f_code in codes else None
+
+    sys.settrace(trace_calls)
+    return left
+
+
+def loop_of(client):
+    loop = PollLoop(max_poll_interval_ms=60_000)
+    return BlockingLoop(client, loop, threading.Event())
+
+
+def twice(client, line, run):
+    """Run once with an interrupt, then to the end; return whether it was interrupted."""
+    before = sys.gettrace()
+    left = raise_at(line)
+    try:
+        run()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    client.is_shutdown = False
+    run()
+    return left.lines <= 0
+
+
+def tasks_are_complete(line):
+    cluster = Cluster()
+    cluster.write(*WORDS[:2])
+    member = Member(cluster, kind=DictStore)
+    client = SlowClient(cluster, None, ())
+    member.assign()
+    is_interrupted = twice(client, line, lambda: loop_of(client).run(member.stores, member.count))
+    assert dict(client.position) == {each: len(cluster.input[each]) for each in INPUTS}
+    return is_interrupted, member.state() == cluster.expected()
+
+
+def batches_are_complete(line):
+    cluster = Cluster()
+    cluster.write(*WORDS[:2])
+    client, got = SlowClient(cluster, None, ()), set()
+
+    def run():
+        for batch in loop_of(client).batches():
+            got.update((each, record.offset) for each, found in batch.items() for record in found)
+
+    is_interrupted = twice(client, line, run)
+    wanted = {(each, record.offset) for each in INPUTS for record in cluster.input[each]}
+    return is_interrupted, got == wanted
+
+
+@pytest.mark.parametrize("run", [tasks_are_complete, batches_are_complete])
+def test_no_record_is_lost_by_an_interrupt_at_any_line_until_it_is_handed_over(run):
+    lost, line, is_interrupted = [], 0, True
+    while is_interrupted:
+        line += 1
+        is_interrupted, is_complete = run(line)
+        if not is_complete:
+            lost.append(line)
+    assert lost == []
+    assert line > 30
