@@ -124,8 +124,9 @@ def _mark_joins(coordinator: Any) -> bool:
 def guard_threads(consumer: Any, listener: object) -> None:
     """Have `poll` refuse a second thread, and `poll` and `commit` a process forked since then.
 
-    Functions that process records into state stores are refused, too. `close` does nothing in such a process: it would wait for a thread that is in the parent. A
-    consumer of `streams_consumer` does the same by itself.
+    Functions that process records into state stores are refused, too. `close` does nothing in such
+    a process: it would wait for a thread that is in the parent. A consumer of `streams_consumer`
+    does the same by itself.
     """
     if isinstance(getattr(consumer, "_polling", None), OneThread):
         return
