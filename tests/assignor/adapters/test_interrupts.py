@@ -10,7 +10,7 @@ from assignor.adapters.processing import BlockingLoop
 from assignor.embedding import DictStore, TaskStores
 from assignor.embedding.loops import PolledBatch, PollLoop
 from assignor.embedding.state_stores.held_input import HeldInput
-from tests.assignor.adapters.test_slices import Client
+from tests.assignor.adapters.scripted import Client
 from tests.assignor.embedding.state_stores.logs import INPUTS, WORDS, Cluster, Member
 
 TRACED = (

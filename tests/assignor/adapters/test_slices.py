@@ -5,7 +5,6 @@ each other for ever, and nothing was committed.
 """
 
 import threading
-from collections import Counter
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -14,68 +13,12 @@ import pytest
 from assignor.adapters.processing import BlockingLoop
 from assignor.embedding import DictStore, MemberStopped
 from assignor.embedding.loops import PollLoop
+from tests.assignor.adapters.scripted import Client
 from tests.assignor.embedding.state_stores.logs import INPUTS, WORDS, Cluster, Member
 
 ORDERS, VISITS = INPUTS
 INTERVAL_MS = 4000
 RECORD_S = 0.5
-
-
-class Client:
-    """A consumer of both inputs: its polls return everything that is not paused.
-
-    `script` has functions that are called in the polls, the first one in the first poll.
-    """
-
-    is_closed = False
-
-    def __init__(self, cluster, clock, script):
-        self.cluster, self.clock, self.script = cluster, clock, list(script)
-        self.position, self.are_paused, self.assignment = Counter(), set(), set(INPUTS)
-        self.polls_s, self.waits, self.commits = [], [], []
-        self.is_shutdown = self.is_handling = False
-
-    def poll(self, max_records, *, waits):
-        assert not self.is_handling, "a poll within the function that processes records"
-        assert max_records is None
-        self.polls_s.append(self.clock.now_s)
-        self.waits.append(waits)
-        if self.script and (step := self.script.pop(0)) is not None:
-            step()
-        batch = {}
-        for partition in sorted(self.assignment - self.are_paused):
-            batch[partition] = self.cluster.input[partition][self.position[partition] :]
-            self.position[partition] = len(self.cluster.input[partition])
-        return batch
-
-    def assigned(self):
-        return self.assignment
-
-    def positions(self):
-        return dict(self.position)
-
-    def topic_ids(self, *, asks):
-        return {}
-
-    def seek(self, offsets):
-        for partition in offsets.keys() & self.assignment:
-            self.position[partition] = offsets[partition]
-
-    def paused(self):
-        return frozenset(self.are_paused)
-
-    def pause(self, partitions):
-        self.are_paused |= partitions
-
-    def resume(self, partitions):
-        self.are_paused -= partitions
-
-    def commit(self, offsets):
-        self.commits.append(dict(offsets))
-        return True
-
-    def leave(self):
-        raise AssertionError
 
 
 class Application:
