@@ -5,6 +5,7 @@ each other for ever, and nothing was committed.
 """
 
 import threading
+from collections import Counter
 from itertools import pairwise
 from types import SimpleNamespace
 
