@@ -185,7 +185,7 @@ class BlockingLoop:
             StoreError: a store cannot be used.
             Exception: of `handle`.
         """
-        token = LOOP_END.set(self._ended)
+        LOOP_END.set(self._ended)
         try:
             for batch in self.batches(is_measured=False):
                 process = partial(self._process, stores, batch, partial(self._timed, handle))
@@ -194,7 +194,7 @@ class BlockingLoop:
             self._commit_last()
         finally:
             self._read_again()
-            LOOP_END.reset(token)
+            LOOP_END.set(None)
             if not self._client.is_closed:
                 self._fetch_except(frozenset())
 
