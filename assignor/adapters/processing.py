@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 from uuid import UUID
 
+from assignor.adapters.threads import LOOP_END
 from assignor.embedding import ClusterUnavailable, Handler, TaskState, TaskStores
 from assignor.embedding.loops import (
     InputWatch,
@@ -185,6 +186,7 @@ class BlockingLoop:
             StoreError: a store cannot be used.
             Exception: of `handle`.
         """
+        LOOP_END.set(self._ended)
         try:
             for batch in self.batches(is_measured=False):
                 process = partial(self._process, stores, batch, partial(self._timed, handle))
@@ -193,6 +195,7 @@ class BlockingLoop:
             self._commit_last()
         finally:
             self._read_again()
+            LOOP_END.set(None)
             if not self._client.is_closed:
                 self._fetch_except(frozenset())
 

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from math import inf
 from typing import Any, Final, Self, TypeVar
 from weakref import WeakSet
@@ -20,6 +21,9 @@ FORKED: Final = (
     "this consumer was made before this process was forked, and its threads are in the parent "
     "process; make it in the child process"
 )
+
+LOOP_END: Final[ContextVar[threading.Event | None]] = ContextVar("LOOP_END", default=None)
+"""What ends the poll loop that runs on this thread: a wait for a broker looks at it."""
 
 
 def runs_on_io_thread(consumer: Any) -> bool:

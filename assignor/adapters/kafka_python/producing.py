@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
@@ -29,11 +30,15 @@ from kafka.errors import (
 
 from assignor.adapters.connecting import network_client
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
+from assignor.adapters.threads import LOOP_END
 from assignor.embedding import ClusterUnavailable, MemberStopped, NewRecord, error_text
 from assignor.embedding.state_stores import OWNER_KEY
 from assignor.stores import RecordTooLarge, StoreError
 
 _ACKNOWLEDGED_S: Final = 130.0
+# How often a wait looks whether the poll loop is to end, and how long it then lasts at most.
+_LOOK_S: Final = 0.5
+_LAST_S: Final = 5.0
 _CLOSE_S: Final = 1.0
 # A member polls again in between, and sees that it is to stop: kafka-python's default is 60 s.
 _BLOCK_MS: Final = 5000
@@ -88,6 +93,8 @@ class ReplacedProducer:
         self._first: tuple[_Sent, Exception] | None = None
         self._producer: Any = None
         self._supervisor: Any = None
+        # When waits are over because the loop is to end (`time.monotonic()`).
+        self._last_s = inf
         try:
             self._connect()
         except (KafkaError, OSError) as error:
@@ -136,11 +143,17 @@ class ReplacedProducer:
         self._taken(each.topic for each in sent)
 
     def close(self) -> None:
-        """Write what is sent, and close the connections."""
+        """Write what is sent, for 5 s at most, and close the connections."""
         producer = self._take()
         if producer is not None:
+            try:
+                producer.flush(_LAST_S)
+            except KafkaTimeoutError:  # `KafkaProducer.close` would wait for two minutes, or leave
+                producer._sender.force_close()  # noqa: SLF001 its thread running; no public way
+            except KafkaError:  # of a record, which was reported
+                pass
             with suppress(KafkaError):
-                producer.close()
+                producer.close(timeout=_CLOSE_S)
 
     def _connect(self) -> None:
         with network_client() as kafka_client:
@@ -186,13 +199,36 @@ class ReplacedProducer:
 
     def _acknowledged(self, sent: _Sent) -> Any:
         try:
-            return sent.future.get(_ACKNOWLEDGED_S)
+            return self._answer(sent)
         except (KafkaError, OSError) as error:
             if sent.producer is not self._producer:
                 # It was sent before another record ended the producer, which is counted already.
                 raise _unavailable(sent.kind, sent.topic, error) from error
             cause, why = self._first or (sent, error)
             self._fail(cause.kind, cause.topic, why)
+
+    def _answer(self, sent: _Sent) -> Any:
+        """Return the answer for a record; once the loop is to end, wait 5 s at most for all.
+
+        Raises:
+            KafkaTimeoutError: no broker has answered in time.
+            KafkaError: the record was refused.
+        """
+        ended = LOOP_END.get()
+        end_s = time.monotonic() + _ACKNOWLEDGED_S
+        while True:
+            now_s = time.monotonic()
+            if ended is not None and ended.is_set():
+                self._last_s = min(self._last_s, now_s + _LAST_S)
+                end_s = min(end_s, self._last_s)
+            else:
+                self._last_s = inf
+            left_s = max(0.0, end_s - now_s)
+            try:
+                return sent.future.get(left_s if ended is None else min(_LOOK_S, left_s))
+            except KafkaTimeoutError as error:
+                if error is sent.future.exception or time.monotonic() >= end_s:
+                    raise
 
     def _fail(self, kind: str, topic: str, error: Exception) -> NoReturn:
         """Raise the error of a record; end the producer if it does not recover."""

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +11,6 @@ from assignor.adapters.processing import BlockingLoop
 from assignor.embedding import DictStore, TaskStores
 from assignor.embedding.loops import PolledBatch, PollLoop
 from assignor.embedding.state_stores.held_input import HeldInput
-from tests.assignor.adapters.scripted import Client
 from tests.assignor.embedding.state_stores.logs import INPUTS, WORDS, Cluster, Member
 
 TRACED = (
@@ -28,17 +28,47 @@ TRACED = (
 )
 
 
-class SlowClient(Client):
-    """A poll returns one record of each partition."""
+class SlowClient:
+    """A consumer of both inputs; a poll returns one record of each partition."""
+
+    is_closed = is_shutdown = False
+
+    def __init__(self, cluster):
+        self.cluster, self.position, self.are_paused = cluster, Counter(), set()
 
     def poll(self, max_records, *, waits):
         batch = {}
-        for partition in sorted(self.assignment - self.are_paused):
+        for partition in sorted(set(INPUTS) - self.are_paused):
             begin = self.position[partition]
             batch[partition] = self.cluster.input[partition][begin : begin + 1]
             self.position[partition] = begin + len(batch[partition])
         self.is_shutdown = not any(batch.values())
         return batch
+
+    def assigned(self):
+        return set(INPUTS)
+
+    def positions(self):
+        return dict(self.position)
+
+    def topic_ids(self, *, asks):
+        return {}
+
+    def seek(self, offsets):
+        for partition, offset in offsets.items():
+            self.position[partition] = offset
+
+    def paused(self):
+        return frozenset(self.are_paused)
+
+    def pause(self, partitions):
+        self.are_paused |= partitions
+
+    def resume(self, partitions):
+        self.are_paused -= partitions
+
+    def commit(self, offsets):
+        return True
 
 
 def raise_at(line):
@@ -85,7 +115,7 @@ def tasks_are_complete(line):
     cluster = Cluster()
     cluster.write(*WORDS[:2])
     member = Member(cluster, kind=DictStore)
-    client = SlowClient(cluster, None, ())
+    client = SlowClient(cluster)
     member.assign()
     is_interrupted = twice(client, line, lambda: loop_of(client).run(member.stores, member.count))
     assert dict(client.position) == {each: len(cluster.input[each]) for each in INPUTS}
@@ -95,7 +125,7 @@ def tasks_are_complete(line):
 def batches_are_complete(line):
     cluster = Cluster()
     cluster.write(*WORDS[:2])
-    client, got = SlowClient(cluster, None, ()), set()
+    client, got = SlowClient(cluster), set()
 
     def run():
         for batch in loop_of(client).batches():

@@ -7,6 +7,7 @@ import pytest
 from kafka.errors import KafkaConnectionError, TopicAuthorizationFailedError
 
 from assignor.adapters.processing import BlockingLoop
+from assignor.adapters.threads import LOOP_END
 from assignor.embedding import ClusterUnavailable, MemberStopped
 from assignor.embedding.loops import PollLoop
 from encoding import TaskId
@@ -200,6 +201,15 @@ def test_a_commit_without_an_answer_is_not_repeated_in_the_last_round():
     loop = PollLoop(max_poll_interval_ms=300_000, now=lambda: now_s)
     BlockingLoop(client, loop, NoWait()).run(Stores(), print)
     assert (client.polls_after, now_s) == (0, 30.0)
+
+
+def test_what_waits_for_a_broker_in_a_loop_knows_what_ends_it():
+    ended, seen = NoWait(), []
+    loop = PollLoop(max_poll_interval_ms=300_000)
+    handle = lambda *_: seen.append(LOOP_END.get())  # noqa: E731 short
+    BlockingLoop(Client({"p": ["a"]}), loop, ended).run(Stores(), handle)
+    assert seen == [ended]
+    assert LOOP_END.get() is None
 
 
 class Pausing(Client):

@@ -6,11 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 from kafka import KafkaProducer
-from kafka.errors import InvalidRecordError
+from kafka.errors import InvalidRecordError, KafkaTimeoutError
 
 from assignor import JSON, TEXT, DictStore, TaskId, Topology
-from assignor.adapters.kafka_python import KafkaChangelogs, StreamsApplication
+from assignor.adapters.kafka_python import KafkaChangelogs, StreamsApplication, producing
 from assignor.adapters.kafka_python.producing import ReplacedProducer
+from assignor.adapters.threads import LOOP_END
 from assignor.embedding import ClusterUnavailable, MemberStopped, StoreNotHeld
 from assignor.embedding.state_stores.records import COMMIT_KEY, OWNER_KEY, Owner, owned_record
 from encoding import TopicPartition
@@ -87,6 +88,58 @@ def test_records_that_a_failed_producer_drops_are_not_taken_for_written(broker, 
     with pytest.raises(ClusterUnavailable, match="topic out"):
         changelogs.flush()
     changelogs.flush()
+
+
+class Unanswered:
+    """The future of a record that no broker acknowledges, by virtual time."""
+
+    exception = None
+
+    def __init__(self, at):
+        self.now_s, self.at = 0.0, at
+
+    def monotonic(self):
+        return self.now_s
+
+    def get(self, timeout_s):
+        self.now_s += timeout_s
+        self.at(self.now_s)
+        raise KafkaTimeoutError
+
+
+@pytest.mark.parametrize(
+    ("stop_s", "first_s", "second_s"), [(None, 130, 130), (0, 5, 0), (3, 8, 0), (128, 130, 3)]
+)
+def test_the_wait_for_an_answer_ends_soon_after_the_loop_is_to_end(
+    changelogs, monkeypatch, stop_s, first_s, second_s
+):
+    ended = threading.Event()
+    future = Unanswered(lambda now_s: stop_s is not None and now_s >= stop_s and ended.set())
+    monkeypatch.setattr(producing, "time", future)
+    sent = SimpleNamespace(future=future)
+    token = LOOP_END.set(ended)
+    if stop_s == 0:
+        ended.set()
+    try:
+        waits = []
+        for _ in range(2):
+            begin_s = future.now_s
+            with pytest.raises(KafkaTimeoutError):
+                changelogs._producer._answer(sent)
+            waits.append(future.now_s - begin_s)
+    finally:
+        LOOP_END.reset(token)
+    assert waits == [first_s, second_s]
+
+
+def test_close_gives_up_records_that_no_broker_acknowledges(monkeypatch, broker):
+    monkeypatch.setattr(producing, "_LAST_S", 0.2)
+    changelogs = KafkaChangelogs(bootstrap_servers=broker.bootstrap_servers)
+    broker.inject(Fault(api="Produce", delay_ms=60_000))
+    changelogs.send("out", b"key", b"value", None)
+    sender = changelogs._producer._producer._sender
+    changelogs.close()
+    until(lambda: not sender.is_alive())
 
 
 class Sent:

@@ -37,6 +37,7 @@ class Stores:
         self.records, self.waiting, self.steps = {FIRST: [], SECOND: []}, frozenset(), 0
 
     def process(self, batch, handle, *, is_over):
+        batch.held()
         done = {}
         for partition, records in batch.items():
             for record in records:
