@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
 
 import confluent_kafka
 import kafka
@@ -44,7 +45,7 @@ class Stores:
                 offset = record.offset() if callable(record.offset) else record.offset
                 self.records[TopicPartition(*partition)].append(offset)
                 done[partition] = offset + 1
-                handle(record, None)
+                handle(record, SimpleNamespace(task="0_0"))
         self.steps += 1
         return done
 
