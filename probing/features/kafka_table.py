@@ -17,7 +17,7 @@ CONTROLLERS_REGISTER_SINCE: Final = 15
 
 _LEVELS_ARE_LOGGED_SINCE: Final = 4
 
-_DATA: Final = read_table(__file__, "kafka_levels.toml")
+_DATA: Final = read_table("probing.features", "kafka_levels.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from probing.releases.behaviour import LeaderModel, MemberModel
 from probing.tables import read_table
 
 _Model = TypeVar("_Model", LeaderModel, MemberModel)
-_DATA: Final = read_table(__file__, "releases.toml")
+_DATA: Final = read_table("probing.releases", "releases.toml")
 
 PATCHES_BY_SERIES: Final[dict[str, tuple[int, ...]]] = {
     series: tuple(patches) for series, patches in _DATA["patches"].items()

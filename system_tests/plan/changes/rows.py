@@ -20,9 +20,11 @@ def _change(row: dict[str, Any]) -> ReleaseChange:
     return ReleaseChange(**{**row, **enums})
 
 
-_STREAMS: Final = read_table(__file__, "streams.toml")
+_STREAMS: Final = read_table("system_tests.plan.changes", "streams.toml")
 
-CHANGES: Final = tuple(map(_change, read_table(__file__, "changes.toml")["change"]))
+CHANGES: Final = tuple(
+    map(_change, read_table("system_tests.plan.changes", "changes.toml")["change"])
+)
 """Every row for the way from one release to another."""
 
 STREAMS_CHANGES: Final = tuple(map(_change, _STREAMS["change"]))
