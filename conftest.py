@@ -92,7 +92,7 @@ class _Outcomes:
             self.outcomes.setdefault(_without_group(name), set())
 
     def pytest_runtest_logreport(self, report):
-        outcomes = self.outcomes.setdefault(_without_group(report.nodeid), set())
+        outcomes = self.outcomes.setdefault(report.nodeid, set())  # by `_Workers` without a group
         if report.when == "call" or report.outcome != "passed":
             outcomes.add(report.outcome)
 
@@ -162,7 +162,7 @@ def _without_group(node_id):
 
 
 def _test_of(node_id):
-    return _without_group(node_id).split("[")[0]
+    return node_id.split("[")[0]
 
 
 def pytest_report_header():
@@ -257,9 +257,8 @@ class _Workers:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report):
-        group = report.nodeid.rfind("@")
-        if getattr(report, "node", None) and group > report.nodeid.rfind("]"):
-            report.nodeid = report.nodeid[:group]
+        if getattr(report, "node", None):
+            report.nodeid = _without_group(report.nodeid)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node):

@@ -1,7 +1,7 @@
 """Where the memory of reached topology versions is: a state directory, a group, a feature log."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -21,6 +21,7 @@ from probing.topologies import NEVER, Reached, credible, greatest
 
 if TYPE_CHECKING:
     from assignor.adapters.admin import Admin
+    from assignor.inspection import DescribedMember
 
 _LATEST_LOOK_S: Final = round(1.2 * DEFAULT_EVERY_S)
 _EVERY_S: Final = 0.5
@@ -168,10 +169,11 @@ class GroupPlace:
             BrokerError: the group's rebalance does not end.
             StoreError: a record of the topic has a layout of a later release.
         """
-        from assignor.adapters.admin import settled_members  # noqa: PLC0415 as below
+        from assignor.adapters.admin import settled_members  # noqa: PLC0415 as above
 
-        settled_members(self._admin, self._group)  # else no member seems to know anything
-        view, answers = self._topic.whole(), self._answers()
+        view = self._topic.whole()
+        # In a rebalance no member seems to know anything.
+        answers = self._reached(settled_members(self._admin, self._group))
         for warning in view.warnings:
             warn(warning)
         answered = greatest(*answers)
@@ -221,9 +223,12 @@ class GroupPlace:
     def _answers(self) -> list[Mapping[bytes, Reached]]:
         """The memory in the last answer to each member."""
         from assignor.adapters.admin import describe_settled  # noqa: PLC0415 as above
+
+        return self._reached(describe_settled(self._admin, self._group).members)
+
+    def _reached(self, members: Iterable["DescribedMember"]) -> list[Mapping[bytes, Reached]]:
         from assignor.inspection import look_at_member  # noqa: PLC0415 imported where it is used
 
-        members = describe_settled(self._admin, self._group).members
         return [look_at_member(member, self._group).answer.reached for member in members]
 
 

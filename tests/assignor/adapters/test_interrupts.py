@@ -2,7 +2,6 @@
 
 import sys
 import threading
-from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +10,7 @@ from assignor.adapters.processing import BlockingLoop
 from assignor.embedding import DictStore, TaskStores
 from assignor.embedding.loops import PolledBatch, PollLoop
 from assignor.embedding.state_stores.held_input import HeldInput
+from tests.assignor.adapters.scripted import Client
 from tests.assignor.embedding.state_stores.logs import INPUTS, WORDS, Cluster, Member
 
 TRACED = (
@@ -28,47 +28,20 @@ TRACED = (
 )
 
 
-class SlowClient:
-    """A consumer of both inputs; a poll returns one record of each partition."""
-
-    is_closed = is_shutdown = False
+class SlowClient(Client):
+    """A poll returns one record of each partition."""
 
     def __init__(self, cluster):
-        self.cluster, self.position, self.are_paused = cluster, Counter(), set()
+        super().__init__(cluster, clock=None, script=())
 
     def poll(self, max_records, *, waits):
         batch = {}
-        for partition in sorted(set(INPUTS) - self.are_paused):
+        for partition in sorted(self.assignment - self.are_paused):
             begin = self.position[partition]
             batch[partition] = self.cluster.input[partition][begin : begin + 1]
             self.position[partition] = begin + len(batch[partition])
         self.is_shutdown = not any(batch.values())
         return batch
-
-    def assigned(self):
-        return set(INPUTS)
-
-    def positions(self):
-        return dict(self.position)
-
-    def topic_ids(self, *, asks):
-        return {}
-
-    def seek(self, offsets):
-        for partition, offset in offsets.items():
-            self.position[partition] = offset
-
-    def paused(self):
-        return frozenset(self.are_paused)
-
-    def pause(self, partitions):
-        self.are_paused |= partitions
-
-    def resume(self, partitions):
-        self.are_paused -= partitions
-
-    def commit(self, offsets):
-        return True
 
 
 def raise_at(line):

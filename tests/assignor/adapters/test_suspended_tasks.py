@@ -16,6 +16,7 @@ from tests.assignor.adapters.reports.logs import (
     GROUP,
     LIMIT_S,
     SESSION,
+    confluent_config,
     filled,
     until,
     write,
@@ -67,15 +68,7 @@ def run_kafka_python(broker, stores, handle, stop, protocol):
 
 
 def run_confluent(broker, stores, handle, stop, protocol):
-    config = {
-        "bootstrap.servers": ",".join(broker.bootstrap_servers),
-        "group.id": GROUP,
-        "enable.auto.commit": False,
-        "auto.offset.reset": "earliest",
-        "log_level": 0,
-        "session.timeout.ms": SESSION["session_timeout_ms"],
-        "heartbeat.interval.ms": SESSION["heartbeat_interval_ms"],
-    }
+    config = confluent_config(broker, **SESSION)
     with confluent.Consumer(
         config, topology=COUNTING, listener=stores, rebalance_protocol=protocol
     ) as consumer:

@@ -44,6 +44,7 @@ def test_a_rebalance_that_does_not_end_is_an_error_after_half_the_time_limit(gro
 
 def test_the_memory_of_a_group_in_a_rebalance_is_not_called_empty(group, monkeypatch):
     group += ["CompletingRebalance"]
-    monkeypatch.setattr("assignor.adapters.admin.ReachedTopic", lambda *_: None)
+    topic = SimpleNamespace(whole=lambda: None)
+    monkeypatch.setattr("assignor.adapters.admin.ReachedTopic", lambda *_: topic)
     with pytest.raises(BrokerError, match="still in a rebalance"):
         reached_places.GroupPlace(ADMIN, "g").memory()

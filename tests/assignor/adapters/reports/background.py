@@ -16,6 +16,7 @@ from tests.assignor.adapters.reports.logs import (
     SESSION,
     TOPOLOGY,
     Seen,
+    confluent_config,
     confluent_member,
 )
 
@@ -99,15 +100,8 @@ def stores_of_confluent(broker, seen, stop, settings):
 
 def plain_confluent(broker, seen, stop, settings):
     """A loop of the facade's own methods, with commits of what is returned."""
-    given = {name.replace("_", "."): value for name, value in settings.items()}
-    config = {
-        "bootstrap.servers": ",".join(broker.bootstrap_servers),
-        "group.id": GROUP,
-        "enable.auto.commit": False,
-        "auto.offset.reset": "earliest",
-        "log_level": 0,
-    }
-    with confluent.Consumer(config | given, topology=TOPOLOGY) as consumer:
+    config = confluent_config(broker, **settings)
+    with confluent.Consumer(config, topology=TOPOLOGY) as consumer:
         consumer.subscribe(["in"])
         while not stop.is_set():
             message = consumer.poll(0.1)

@@ -154,21 +154,23 @@ def poll_aiokafka(broker, seen, skip=None, **settings):
     asyncio.run(asyncio.wait_for(run(), LIMIT_S))
 
 
-@contextmanager
-def confluent_member(broker, **settings):
-    """A consumer of the facade with state stores."""
-    servers = broker.bootstrap_servers
-    config = {
-        "bootstrap.servers": ",".join(servers),
+def confluent_config(broker, **settings):
+    """Settings of the facade for the group; names of further ones have dots or underscores."""
+    return {
+        "bootstrap.servers": ",".join(broker.bootstrap_servers),
         "group.id": GROUP,
         "enable.auto.commit": False,
         "auto.offset.reset": "earliest",
-        "check.crcs": True,
         "log_level": 0,
-        "session.timeout.ms": 60_000,
-        "heartbeat.interval.ms": 200,
-    } | settings
-    access = kafka_python.KafkaChangelogs(bootstrap_servers=servers)
+    } | {name.replace("_", "."): value for name, value in settings.items()}
+
+
+@contextmanager
+def confluent_member(broker, **settings):
+    """A consumer of the facade with state stores."""
+    checked = {"check.crcs": True}
+    config = confluent_config(broker, **SESSION) | checked | settings
+    access = kafka_python.KafkaChangelogs(bootstrap_servers=broker.bootstrap_servers)
     with (
         TaskStores(COUNTING, [COUNTS], application_id=GROUP, access=access) as stores,
         confluent.Consumer(config, topology=COUNTING, listener=stores) as consumer,

@@ -20,6 +20,7 @@ from tests.assignor.adapters.reports.logs import (
     TOPOLOGY,
     Seen,
     committed,
+    confluent_config,
     confluent_member,
     filled,
     until,
@@ -99,9 +100,7 @@ def test_kafka_python_1310_and_aiokafka_44_another_broker_becomes_the_coordinato
 
 
 def poll_confluent(broker, seen, **settings):
-    config = {"bootstrap.servers": ",".join(broker.bootstrap_servers), "group.id": GROUP}
-    config |= {"auto.offset.reset": "earliest", "enable.auto.commit": False, "log_level": 0}
-    with confluent.Consumer(config | settings, topology=TOPOLOGY) as consumer:
+    with confluent.Consumer(confluent_config(broker, **settings), topology=TOPOLOGY) as consumer:
         consumer.subscribe(["in"])
         while not seen.is_enough:
             message = consumer.poll(0.2)

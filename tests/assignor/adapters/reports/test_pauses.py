@@ -14,7 +14,15 @@ from assignor.adapters.kafka_python.polling import consumer_loop
 from assignor.adapters.processing import BlockingLoop
 from assignor.embedding.loops import PollLoop
 from encoding import TopicPartition
-from tests.assignor.adapters.reports.logs import GROUP, SESSION, TOPOLOGY, filled, until, write
+from tests.assignor.adapters.reports.logs import (
+    GROUP,
+    SESSION,
+    TOPOLOGY,
+    confluent_config,
+    filled,
+    until,
+    write,
+)
 
 pytestmark = pytest.mark.usefixtures("clock")
 FIRST, SECOND = TopicPartition("in", 0), TopicPartition("in", 1)
@@ -61,17 +69,17 @@ class Stores:
 @contextmanager
 def member(client, broker):
     """A consumer whose polls return one record each."""
-    servers = broker.bootstrap_servers
     if client == "kafka_python":
         with kafka_python.streams_consumer(
-            TOPOLOGY, group_id=GROUP, bootstrap_servers=servers, max_poll_records=1, **SESSION
+            TOPOLOGY,
+            group_id=GROUP,
+            bootstrap_servers=broker.bootstrap_servers,
+            max_poll_records=1,
+            **SESSION,
         ) as consumer:
             yield consumer
         return
-    config = {"bootstrap.servers": ",".join(servers), "group.id": GROUP, "log_level": 0}
-    config |= {"enable.auto.commit": False, "auto.offset.reset": "earliest"}
-    config |= {"session.timeout.ms": 60_000, "heartbeat.interval.ms": 200}
-    with confluent.Consumer(config, topology=TOPOLOGY) as consumer:
+    with confluent.Consumer(confluent_config(broker, **SESSION), topology=TOPOLOGY) as consumer:
         consumer.subscribe(["in"])
         yield consumer
 
