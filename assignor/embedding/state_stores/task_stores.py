@@ -273,7 +273,7 @@ class TaskStores(RunningTasks):
             while True:
                 task = self._revoked.get_nowait()
                 if task in self._copies:
-                    self._copies[task].give_up()
+                    self._copies[task].suspend()
 
     def _follow_assignment(self) -> None:
         """Open and close copies, so that they are those of the assignment.
@@ -301,15 +301,14 @@ class TaskStores(RunningTasks):
 
     def _take_over(self) -> None:
         """Restore and claim active tasks that do not run yet, for a limited time."""
-        pending = self._pending()
+        pending, restoring = self._pending(), self.restoring_tasks()
         self._takeovers.advance(pending, limit_s=self._restore_s)
-        restored = [copy for copy in pending if copy.phase is Phase.RUNNING]
+        changes = {copy.task: copy.restored for copy in pending if copy.phase is Phase.RUNNING}
+        # A task that was kept is claimed again, which restores it only if another member has run it.
+        restored = [task for task, count in changes.items() if count or task in restoring]
         if restored:
-            changes = sum(r.restored for copy in restored for r in copy.replicas.values())
-            self._tell(
-                f"restored tasks: {listed_tasks(copy.task for copy in restored)}; "
-                f"{changes} changes read"
-            )
+            read = sum(changes.values())
+            self._tell(f"restored tasks: {listed_tasks(restored)}; {read} changes read")
 
     def _follow_changelogs(self) -> None:
         """Update standbys, for a short time, unless active tasks are being restored."""
