@@ -114,7 +114,9 @@ def test_the_operator_has_the_copy_written_to_the_changelog(  # noqa: PLR0917 fi
     if has_other:  # the group had no more of the state, and ran the task
         other = member("two")
         other.assign()
+        cluster.write("one", "two", "seven")
         other.finish()
+        assert other.state()["by-word"]["seven"] == 1
         other.stores.close()
     cluster.committed.clear()
     for kept in sorted((tmp_path / "one/0_0").glob("*.kept")):
