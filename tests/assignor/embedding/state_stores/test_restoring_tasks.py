@@ -243,7 +243,7 @@ def test_a_member_of_the_same_process_waits_for_the_answer_of_the_one_that_has_t
     assert other.state() == cluster.expected()
 
 
-def told(member):
+def restores_of(member):
     """The sentences about restored tasks."""
     return [each for each in member.sentences if each.startswith("restored tasks: ")]
 
@@ -255,7 +255,7 @@ def test_a_restore_is_told_once_however_often_the_task_comes_back(cluster, membe
     first.stores.close()
     owner.assign()
     owner.finish()
-    assert told(owner) not in ([], [NOTHING_READ])
+    assert restores_of(owner) not in ([], [NOTHING_READ])
     before = len(owner_epochs(cluster))
     owner.revoke()
     owner.assign()
@@ -264,14 +264,14 @@ def test_a_restore_is_told_once_however_often_the_task_comes_back(cluster, membe
     owner.assign()
     owner.poll()
     assert len(owner_epochs(cluster)) == before + 2, "it is claimed again each time"
-    assert len(told(owner)) == 1
+    assert len(restores_of(owner)) == 1
     # As a standby it follows another owner; its next takeover is a restore.
     owner.revoke()
     owner.assign(active=False)
     owner.poll()
     owner.assign()
     owner.poll()
-    assert told(owner)[1:] == [NOTHING_READ]
+    assert restores_of(owner)[1:] == [NOTHING_READ]
 
 
 def test_a_task_without_stores_runs_at_once():
