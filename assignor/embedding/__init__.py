@@ -6,9 +6,11 @@ client's.
 """
 
 from assignor.embedding.cluster_view import ClusterKnowledge, ClusterWatch, lags_or_prior
+from assignor.embedding.commit_metadata import COMMIT_METADATA, is_members_commit
 from assignor.embedding.errors import (
     LEFT_GROUP,
     ClusterUnavailable,
+    CopiesKept,
     ErrorPause,
     ListenerFailed,
     LostPosition,
@@ -21,7 +23,7 @@ from assignor.embedding.errors import (
     error_text,
     fatal_reason,
 )
-from assignor.embedding.input_rules import COMMIT_METADATA, LogRange, is_members_commit
+from assignor.embedding.input_rules import LogRange
 from assignor.embedding.internal_topic_manager import InternalTopicManager
 from assignor.embedding.internal_topics import (
     CHECKED_SETTINGS,
@@ -74,6 +76,7 @@ __all__ = [
     "ClusterKnowledge",
     "ClusterUnavailable",
     "ClusterWatch",
+    "CopiesKept",
     "DictStore",
     "ErrorPause",
     "ExistingTopic",

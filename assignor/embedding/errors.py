@@ -6,6 +6,7 @@ RebalanceError                 encoding: never raised itself
   - ClusterUnavailable         the cluster did not answer, or refused, within the deadline
   - StateDirectoryLocked       another process uses this state directory
   - MemberStopped              this member cannot go on; correct the cause, and restart it
+    - CopiesKept               local copies of stores have what their changelogs have lost
     - LostPosition             a partition has no offset to begin at, and no reset policy
   - UnreadableRecord           a record cannot be read: deserializer, codec, checksum
   - ListenerFailed             a method of the application's listener has raised in a rebalance
@@ -14,7 +15,7 @@ RebalanceError                 encoding: never raised itself
 ```
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -50,6 +51,26 @@ class StateDirectoryLocked(EmbeddingError):
 
 class MemberStopped(EmbeddingError):
     """The member cannot continue, and a retry would fail; the message says what to do."""
+
+
+class CopiesKept(MemberStopped):
+    """Local copies of stores have what their changelogs have lost; they are kept.
+
+    Attributes:
+        errors: of each copy.
+    """
+
+    def __init__(self, errors: Sequence[MemberStopped]) -> None:
+        self.errors = errors
+        others = len(errors) - 1
+        more = f"; kept here for the same reason: {others} more"
+        super().__init__(f"{errors[0]}{more if others else ''}")
+
+    @classmethod
+    def raise_if(cls, errors: Sequence[MemberStopped]) -> None:
+        """Raise one error for all; none without any."""
+        if errors:
+            raise cls(errors)
 
 
 class LostPosition(MemberStopped):

@@ -3,9 +3,8 @@
 A consumer reads on at its position, a task's state has the input up to an offset, and a local copy
 of a store has its changelog up to an offset. Topics can be made anew, lose records or delete them,
 and operators set the offsets of groups. `settle` compares an offset with the log as it is now, logs
-what is wrong, and returns where to go on: no record is passed over without a line in the log.
-docs/loops.md is generated from these rows. The model is Kafka Streams, which resets positions
-itself, too, and commits positions instead of the offsets of records (KAFKA-6607).
+what is wrong, and returns where to go on: no record is passed over without a line in the log. The
+model is Kafka Streams, which commits positions, not the offsets of records, too (KAFKA-6607).
 """
 
 import base64
@@ -16,15 +15,11 @@ from enum import Enum
 from typing import Final
 from uuid import UUID
 
+from assignor.embedding.errors import MemberStopped
 from assignor.logs import line_logger
 from encoding import TopicPartition
 
 _log = line_logger(__name__)
-
-COMMIT_METADATA: Final = base64.b64encode(b"\x01" + b"\xff" * 8).decode()
-"""Metadata of an offset that a member commits: that of Kafka Streams for an unknown time."""
-# Versions of the metadata that members of Kafka Streams commit, the first byte.
-_VERSIONS: Final = frozenset({b"\x01", b"\x02"})
 
 
 class Held(Enum):
@@ -45,6 +40,7 @@ class Goes(Enum):
     DIVERGENT = "goes on at the first lost record"
     PASSES = "passes over records that the state has"
     REBUILD = "is rebuilt"
+    STOPS = "is kept, and the member ends"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +70,12 @@ class InputFacts:
         known_id: of the topic that the offset is of; None: not known.
         is_truncated: the broker has lost records that were read (KIP-320).
         was_released: the topic was not assigned here for a while.
-        divergent: offset of the first of them; None: not known.
+        divergent: first offset of these; None: not known.
         reads_latest: `auto_offset_reset` is latest, not earliest.
         committed: offset that the group has committed; None: none.
         is_members: a member has committed it, not an operator.
+        copy: where a local copy is that has all of its task's state; "": it may not have all.
+        remedy: what to do if such a copy has what its changelog has lost.
     """
 
     held: Held
@@ -91,6 +89,8 @@ class InputFacts:
     reads_latest: bool = False
     committed: int | None = None
     is_members: bool = True
+    copy: str = ""
+    remedy: str = ""
 
     @property
     def next(self) -> int:
@@ -122,7 +122,8 @@ class InputRule:
         held: what has the offset.
         holds: whether it is this event.
         goes: where it goes on.
-        says: the line of the log, with names in braces; "": nothing is logged.
+        says: the line of the log, with names in braces, or the message of the error that ends the
+            member; "": nothing is logged.
         level: of the line.
     """
 
@@ -134,6 +135,7 @@ class InputRule:
     level: int = logging.WARNING
 
 
+_LOST_STATE: Final = "state that it does not have is lost: set the group's offsets back to redo it"
 _RESET_STATE: Final = "stop all members, and delete changelogs and state directories"
 INPUT_RULES: Final = (
     InputRule(
@@ -248,13 +250,32 @@ INPUT_RULES: Final = (
         goes=Goes.PASSES,
     ),
     InputRule(
+        name="the changelog of its own task was made anew (its id is another one)",
+        held=Held.CHANGELOG,
+        holds=lambda f: f.is_anew and f.copy != "",
+        goes=Goes.STOPS,
+        says="{where}: the changelog was deleted and made anew (its id was {known_id} and is {id}),"
+        " and has offsets {start} to {end}; {copy} has all of the task's state, up to offset {at} "
+        "of the former one: it is kept, and this member ends; {remedy}",
+        level=logging.ERROR,
+    ),
+    InputRule(
+        name="the changelog of its own task ends before it",
+        held=Held.CHANGELOG,
+        holds=lambda f: f.next > f.log.end and f.copy != "",
+        goes=Goes.STOPS,
+        says="{where}: the changelog (its id was {known_id} and is {id}) ends at {end}: it was made"
+        " anew, or has lost records; {copy} has all of the task's state, up to offset {at}: it is "
+        "kept, and this member ends; {remedy}",
+        level=logging.ERROR,
+    ),
+    InputRule(
         name="the changelog was made anew (its id is another one)",
         held=Held.CHANGELOG,
         holds=lambda f: f.is_anew,
         goes=Goes.REBUILD,
         says="state of {where} up to offset {at} is rebuilt: the changelog was deleted and made "
-        "anew, and has offsets {start} to {end}; state that it does not have is lost: to compute "
-        "it again, stop the group, and set its offsets back",
+        "anew, and has offsets {start} to {end}; " + _LOST_STATE,
     ),
     InputRule(
         name="the changelog ends before it",
@@ -262,13 +283,12 @@ INPUT_RULES: Final = (
         holds=lambda f: f.next > f.log.end,
         goes=Goes.REBUILD,
         says="state of {where} up to offset {at} is rebuilt: the changelog ends at {end}: it was "
-        "made anew, or has lost records; state that it does not have is lost: to compute it again, "
-        "stop the group, and set its offsets back",
+        "made anew, or has lost records; " + _LOST_STATE,
     ),
     InputRule(
         name="the changelog begins after it",
         held=Held.CHANGELOG,
-        holds=lambda f: f.next < f.log.start,
+        holds=lambda f: 0 < f.next < f.log.start,
         goes=Goes.REBUILD,
         says="state of {where} up to offset {at} is rebuilt: the changelog begins at {start}",
         level=logging.INFO,
@@ -289,10 +309,13 @@ def decide_input(facts: InputFacts) -> InputRule:
 
 
 def settle(facts: InputFacts) -> int | None:
-    """Return the offset to go on at, once the row is logged; None: begin anew, at no offset."""
+    """Return the offset to go on at, once the row is logged; None: begin anew, at no offset.
+
+    Raises:
+        MemberStopped: the local copy has what its changelog has lost.
+    """
     rule = decide_input(facts)
-    log = facts.log
-    reset = log.end if facts.reads_latest else log.start
+    log, reset = facts.log, facts.log.end if facts.reads_latest else facts.log.start
     to = {
         Goes.START: log.start,
         Goes.END: log.end,
@@ -301,31 +324,27 @@ def settle(facts: InputFacts) -> int | None:
         Goes.REBUILD: None,
     }.get(rule.goes, reset if facts.at is None else facts.at)
     if rule.says:
-        topic, partition = facts.partition
-        is_changelog = facts.held is Held.CHANGELOG
+        where = "{}-{}" if facts.held is Held.CHANGELOG else "{} [{}]"
         names = {
-            "where": f"{topic}-{partition}" if is_changelog else f"{topic} [{partition}]",
+            "where": where.format(*facts.partition),
             "at": facts.next,
             "start": log.start,
             "end": log.end,
             "to": to,
             "committed": facts.committed,
             "reset": "latest" if facts.reads_latest else "earliest",
+            "known_id": _shown_id(facts.known_id),
+            "id": _shown_id(log.topic_id),
+            "copy": facts.copy,
+            "remedy": facts.remedy,
         }
-        _log.log(rule.level, "%s", rule.says.format_map(names))
+        says = rule.says.format_map(names)
+        if rule.goes is Goes.STOPS:
+            raise MemberStopped(says)
+        _log.log(rule.level, "%s", says)
     return to
 
 
-def is_members_commit(metadata: str | None) -> bool:
-    """Return whether a member of the group has committed an offset with this metadata.
-
-    Members of this project and of Kafka Streams write a version and a time; operators' tools write
-    nothing.
-
-    >>> is_members_commit(COMMIT_METADATA), is_members_commit("")
-    (True, False)
-    """
-    try:
-        return base64.b64decode(metadata or "", validate=True)[:1] in _VERSIONS
-    except ValueError:
-        return False
+def _shown_id(topic_id: UUID | None) -> str:
+    """Return the id of a topic as Kafka's tools print it."""
+    return base64.urlsafe_b64encode(topic_id.bytes).decode()[:22] if topic_id else "not known"

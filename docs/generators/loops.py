@@ -6,7 +6,7 @@ from assignor.embedding.input_rules import INPUT_RULES, Held
 from assignor.embedding.loops import LOOP_RULES, Step
 from docs.generators.negotiation import table
 
-_LEVELS = {logging.WARNING: "WARNING", logging.INFO: "INFO"}
+_LEVELS = {logging.ERROR: "`MemberStopped`", logging.WARNING: "WARNING", logging.INFO: "INFO"}
 _TOP = """# What a poll loop does after each event
 
 Use this page if you write your own loop, or want to know what the loops of this project do when
@@ -58,6 +58,16 @@ Topics are compared by their ids. Brokers before 2.8 have none, aiokafka 0.14 as
 with confluent-kafka they are those that the member had last. Then a topic that was made anew while
 it is read is found if it ends before the position. The state of a task keeps the ids of its input,
 with all clients, and finds such a topic when the task is taken over.
+
+A changelog should have all that a local copy has. If it was deleted or has lost records, the copy
+of a task's last owner is worth more than what is left: it has all of the state, and no other copy
+may. So it is not cleared, and the member ends with `MemberStopped` until an operator has decided,
+also after a restart (see [a lost changelog](operations.md#a-lost-changelog)). Kafka Streams makes
+the topic anew in silence (KAFKA-10357, KIP-698), wipes such a copy (`TaskCorruptedException`), and
+continues with the state that the new topic has. Copies of standbys, and copies that a later owner
+has left behind, are cleared; so is one before the first record of its changelog: that happens
+whenever a changelog with a retention deletes records while a copy is not here, and brokers delete
+no records of a topic that is only compacted.
 
 What is committed is the position of the client, if all records before it are processed, as in
 Kafka Streams since 2.6 (KAFKA-6607). It is behind control records and aborted transactions, so
@@ -133,7 +143,7 @@ def render() -> str:
             for rule in INPUT_RULES
             if rule.held is held
         ]
-        parts += [f"### {held.value}", table(("event", "it", "line in the log"), found)]
+        parts += [f"### {held.value}", table(("event", "it", "line in the log, or error"), found)]
     parts += [
         "## What the table does not show",
         table(("event", "the loops", "your own loop"), rows_of(_MORE)),

@@ -64,6 +64,7 @@ class StreamsApplication:
         ConfigError, TopologyError, ReleaseError: an option is invalid; the message says why.
         StateDirectoryLocked: another process uses the directory.
         StoreError: the directory cannot be used.
+        MemberStopped: the directory has a copy of a store that is kept for the operator.
         ClusterUnavailable, KafkaError: no broker answered.
     """
 
@@ -97,11 +98,13 @@ class StreamsApplication:
         internal_topics = given.member.get("internal_topics") or InternalTopicSettings()
         self._endpoint = given.member.get("endpoint")
         with ExitStack() as resources:
+            access = KafkaChangelogs(**given.client)
+            resources.callback(access.close)
             self.stores = TaskStores(
                 topology,
                 stores,
                 application_id=group_id,
-                access=KafkaChangelogs(**given.client),
+                access=access,
                 state_dir=given.member.get("state_dir"),
                 tell=tell,
                 delete_retention_ms=internal_topics.delete_retention_ms,

@@ -20,6 +20,7 @@ from assignor.adapters.kafka_python.port import (
     KafkaPythonPort,
     commit_existing_topics,
     guard_threads,
+    join_one_at_a_time,
     keep_joins,
     make_readable,
 )
@@ -80,6 +81,7 @@ class StreamsAssignor(EmbeddedMember):
             mend_fetched_records(consumer)
         followups = self._membership.followups
         keep_joins(coordinator, followups.answer_replaced, self._membership.assignor_chosen)
+        join_one_at_a_time(coordinator)
         make_readable(coordinator)
         commit_existing_topics(coordinator)
         self._port = KafkaPythonPort(consumer, coordinator)

@@ -11,11 +11,7 @@ from uuid import UUID
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as ClientPartition
-from kafka.errors import (
-    KafkaError,
-    LogTruncationError,
-    OffsetOutOfRangeError,
-)
+from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
 
 from assignor.adapters.connecting import network_client
 from assignor.adapters.dropped import release_if_dropped
@@ -26,9 +22,11 @@ from assignor.adapters.kafka_python.settings import ChangelogSettings
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
 from assignor.embedding import (
     ClusterUnavailable,
+    CopiesKept,
     FollowedStore,
     InputState,
     LogRange,
+    MemberStopped,
     NewRecord,
     error_text,
     is_members_commit,
@@ -65,8 +63,7 @@ class ChangelogReader:
             "value_deserializer",
         }
         own = {name: value for name, value in settings.items() if name in known}
-        # Offsets that the partition does not have are no reason to read on elsewhere: the store has
-        # to know.
+        # A lost offset is no reason to read on elsewhere: the store has to know.
         with network_client() as kafka_client:
             self._consumer: Any = BoundedConsumer(
                 **{"max_poll_records": _MAX_POLL_RECORDS}
@@ -101,6 +98,7 @@ class ChangelogReader:
 
         Raises:
             KafkaError: the cluster cannot be read.
+            MemberStopped: of a store's `check_range`, once all stores are checked.
         """
         by_partition = {_client_partition(store.changelog): store for store in stores}
         self._follow(by_partition)
@@ -189,10 +187,9 @@ class ChangelogReader:
             raise
 
     def _follow(self, stores: Mapping[Any, FollowedStore]) -> None:
-        consumer = self._consumer
-        before = consumer.assignment()
+        before = self._consumer.assignment()
         if before != stores.keys():
-            consumer.assign(sorted(stores))
+            self._consumer.assign(sorted(stores))
             try:
                 self._begin({p: store for p, store in stores.items() if p not in before})
             except BaseException:
@@ -218,14 +215,24 @@ class ChangelogReader:
         asked_ms = time.time_ns() // 1_000_000
         starts = self._offsets(self._consumer.beginning_offsets, stores)
         ends = self._offsets(self._consumer.end_offsets, stores)
+        if any(ends[partition] < store.position for partition, store in stores.items()):
+            self._consumer._fetch_all_topic_metadata()  # noqa: SLF001 as above: ids of now
+        kept: list[MemberStopped] = []
         for partition, store in stores.items():
             end = ends[partition]
             if read_to is not None and read_to[partition] >= end:
                 end = min(end, store.position)
             found = topic_id(self._consumer, partition.topic)
-            store.check_range(starts[partition], end, found, asked_ms)
+            try:
+                store.check_range(starts[partition], end, found, asked_ms)
+            except MemberStopped as error:  # all others are kept now, too
+                kept.append(error)
+                continue
             self._consumer.seek(partition, max(store.position, starts[partition]))
             self._ids[partition] = found
+        if kept:
+            self._begin_again()
+        CopiesKept.raise_if(kept)
 
     def _offsets(
         self, ask: Callable[[list[Any]], Mapping[Any, int]], partitions: Iterable[Any]
@@ -315,9 +322,9 @@ class KafkaChangelogs:
         self._producer.flush()
 
     def close(self) -> None:
-        """Close the connections."""
-        self._dropped.detach()
-        _close(self._producer, self._reader)
+        """Close the connections; twice is once."""
+        if self._dropped.detach() is not None:
+            _close(self._producer, self._reader)
 
 
 def _close(producer: ReplacedProducer, reader: ChangelogReader) -> None:

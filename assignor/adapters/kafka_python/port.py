@@ -34,6 +34,8 @@ _JOINING: ContextVar[Any] = ContextVar("joining", default=None)
 # kafka-python's generation of a member that has not joined yet, or that the group removed.
 _NO_GENERATION = -1
 _UNKNOWN_PARTITION = 3
+# How long a poll waits for a join that an interrupted one has begun, in ms, before it ends.
+_LOOK_MS = 100
 _NO_ANSWER: bytes = ConsumerProtocolAssignment(
     version=0, assigned_partitions=[], user_data=b""
 ).encode()
@@ -221,6 +223,33 @@ def keep_joins(
         return answer
 
     coordinator._do_join_and_sync_async = join_or_take  # noqa: SLF001 the client has no hook for it
+
+
+def join_one_at_a_time(coordinator: Any) -> None:
+    """Begin no second join while the first one runs: the call returns False then.
+
+    An interrupt ends the wait of the thread that polls, while the client's event loop continues the
+    join. The next `poll` of kafka-python begins another one: each sends JoinGroup requests of its
+    own, each takes the answer, and what one sets is undone by the others.
+    """
+    join: Callable[..., Awaitable[bool]] | None = getattr(coordinator, "join_group_async", None)
+    if join is None:
+        return
+    is_joining = False
+
+    async def join_alone(timeout_ms: float | None = None) -> bool:
+        nonlocal is_joining
+        if is_joining:
+            wait_ms = _LOOK_MS if timeout_ms is None else min(timeout_ms, _LOOK_MS)
+            await coordinator._net.sleep(wait_ms / 1000)  # noqa: SLF001 no public way
+            return False
+        is_joining = True
+        try:
+            return await join(timeout_ms=timeout_ms)
+        finally:
+            is_joining = False
+
+    coordinator.join_group_async = join_alone
 
 
 def make_readable(coordinator: Any) -> None:

@@ -47,6 +47,7 @@ from probing.persisted_formats import (
 
 if TYPE_CHECKING:
     from assignor.adapters.admin import Admin
+    from assignor.inspection import DescribedMember
 
 
 class LevelAdmin(Protocol):
@@ -144,7 +145,9 @@ class GroupLevelAdmin:
 
     def describe(self) -> Described:
         """Return the levels in the group's topic, and what its current members support."""
-        nodes, notes = self._nodes()
+        return self._described(*members_support(self._members()))
+
+    def _described(self, nodes: Sequence[NodeSupport], notes: tuple[str, ...]) -> Described:
         view = self._topic.look()
         if not nodes:
             notes = (f"group {self._group} has no members; what they support is not known",)
@@ -159,15 +162,14 @@ class GroupLevelAdmin:
 
     def survey(self) -> Survey:
         """Return what each member's subscription reports."""
-        from assignor.adapters.admin import settled_members  # noqa: PLC0415 as above
-
-        members = settled_members(self._admin, self._group)
-        nodes, _ = members_support(members)
-        return Survey(described=self.describe(), nodes=nodes, versions=written_versions(members))
+        members = self._members()
+        nodes, notes = members_support(members)
+        described = self._described(nodes, notes)
+        return Survey(described=described, nodes=nodes, versions=written_versions(members))
 
     def update(self, updates: Sequence[FeatureUpdate], *, dry_run: bool) -> tuple[LevelResult, ...]:
         """Decide by the controller's rules and write the result to the topic."""
-        nodes, _ = self._nodes()
+        nodes, _ = members_support(self._members())
         view = self._topic.look()
         outcome = _decide(view.state, nodes, updates, dry_run=dry_run)
         dropped: tuple[str, ...] = ()
@@ -177,10 +179,10 @@ class GroupLevelAdmin:
             dropped = self._topic.change(view, levels, _note(), members).dropped
         return _update_results(outcome, dropped)
 
-    def _nodes(self) -> tuple[tuple[NodeSupport, ...], tuple[str, ...]]:
+    def _members(self) -> "tuple[DescribedMember, ...]":
         from assignor.adapters.admin import settled_members  # noqa: PLC0415 as above
 
-        return members_support(settled_members(self._admin, self._group))
+        return settled_members(self._admin, self._group)
 
 
 class DirectoryLevelAdmin:

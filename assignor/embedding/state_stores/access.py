@@ -45,6 +45,9 @@ class FollowedStore(Protocol):
             topic_id: of the topic, which has another one once it is made anew; None: the broker
                 tells none, as brokers before 2.8 do.
             asked_ms: when the offsets were asked for, in ms since 1970; None: now.
+
+        Raises:
+            MemberStopped: the copy has what its changelog has lost, and is kept.
         """
         ...
 

@@ -51,6 +51,11 @@ class TaskCopy:
         return sum(replica.position for replica in self.replicas.values())
 
     @property
+    def restored(self) -> int:
+        """Number of entries that were restored since the last takeover began."""
+        return sum(replica.restored for replica in self.replicas.values())
+
+    @property
     def has_reached(self) -> bool:
         """Whether every store has read up to its target."""
         return all(self.replicas[name].position >= end for name, end in self.targets.items())
@@ -63,9 +68,8 @@ class TaskCopy:
     def activate(self) -> None:
         """Begin to take the task over, unless that has begun."""
         if self.phase in {Phase.FOLLOWING, Phase.SUSPENDED}:
-            self.phase = Phase.BEHIND if self.replicas else Phase.RUNNING
-            for replica in self.replicas.values():
-                replica.restored = 0
+            self.phase = Phase.RUNNING
+            self.look_again()
 
     def give_up(self) -> None:
         """Be a standby, until the task is taken over again."""
@@ -77,6 +81,9 @@ class TaskCopy:
 
     def look_again(self) -> None:
         """Read the changelogs again, and claim the task again: another member may have written."""
+        if self.phase is Phase.RUNNING:
+            for replica in self.replicas.values():
+                replica.restored = 0
         if self.replicas:
             self.phase = Phase.BEHIND
 

@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from assignor.embedding.errors import CopiesKept, MemberStopped
 from assignor.embedding.process_id import LockedDirectory
 from assignor.embedding.state_stores.copies import TaskCopy
 from assignor.embedding.state_stores.layout import StoreLayout, check_settings
-from assignor.embedding.state_stores.replica import Replica, rebuild_after_s
+from assignor.embedding.state_stores.replica import Replica
+from assignor.embedding.state_stores.sqlite import KEPT
+from assignor.embedding.state_stores.tables import rebuild_after_s
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
 from assignor.stores import StoreError
@@ -33,6 +36,7 @@ class LocalState:
         ConfigError: a store has files, and there is no directory; or a value is wrong.
         StateDirectoryLocked: another process uses the directory.
         StoreError: the directory cannot be used.
+        MemberStopped: a copy is kept for the operator; the message says what he does.
     """
 
     def __init__(
@@ -56,9 +60,15 @@ class LocalState:
             if state_dir is None and store.files(Path()):
                 raise ConfigError(f"store {name!r} is kept in files; set state_dir=")
         self._directory = None if state_dir is None else LockedDirectory(state_dir)
-        for task in self._directory.tasks() if self._directory is not None else ():
-            if any(file.exists() for file in self._files(task)):
-                self._count(task)
+        kept: list[MemberStopped] = []
+        try:
+            for task in self._directory.tasks() if self._directory is not None else ():
+                if any(file.exists() for file in self._files(task)):
+                    self._count(task, kept)
+            CopiesKept.raise_if(kept)
+        except BaseException:
+            self.close()
+            raise
 
     def check_shared(self, directory: LockedDirectory | None) -> None:
         """Check that a member has the directory of the files, if there are any.
@@ -87,6 +97,7 @@ class LocalState:
         """Return the copy of a task, with open tables; None while another member here has it open.
 
         Raises:
+            CopiesKept: some are kept for the operator.
             StoreError: a table cannot be used.
         """
         directory = None
@@ -96,11 +107,17 @@ class LocalState:
                 return None
         self._forget(task)
         replicas: dict[str, Replica] = {}
+        kept: list[MemberStopped] = []
         try:
-            for name, store in self._layout.stores_of(task).items():
+            for name, store in sorted(self._layout.stores_of(task).items()):
                 changelog = TopicPartition(self._layout.changelogs[name], task.partition)
-                table = store.open_table(directory, changelog)
+                try:
+                    table = store.open_table(directory, changelog)
+                except MemberStopped as error:
+                    kept.append(error)
+                    continue
                 replicas[name] = Replica(name, changelog, table, self._rebuild_after_s)
+            CopiesKept.raise_if(kept)
         except BaseException:
             self.close_copy(TaskCopy(task, replicas))
             raise
@@ -134,8 +151,10 @@ class LocalState:
                 return
             # A member here that has used the task since then removes it later.
             self._forget(task)
-            unused_s = self._cleanup_delay_s
-            if self._directory.remove_task(task, self._files(task), unused_s=unused_s):
+            unused_s, files = self._cleanup_delay_s, self._files(task)
+            if any(file.with_name(file.name + KEPT).exists() for file in files):
+                continue
+            if self._directory.remove_task(task, files, unused_s=unused_s):
                 _log.info("the state of task %s is removed: it moved to another member", task)
 
     def close(self) -> None:
@@ -143,9 +162,12 @@ class LocalState:
         if self._directory is not None:
             self._directory.close()
 
-    def _count(self, task: TaskId) -> None:
+    def _count(self, task: TaskId, kept: list[MemberStopped]) -> None:
         try:
             copy = self.open(task)
+        except CopiesKept as error:
+            kept += error.errors
+            return
         except StoreError as error:
             # Reported again when the task is assigned here; until then other members can have it.
             _log.warning("%s", error)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
+from assignor.embedding.errors import MemberStopped
 from assignor.embedding.input_rules import Held, InputFacts, LogRange, settle
 from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
@@ -22,31 +23,17 @@ from assignor.embedding.state_stores.records import (
     owner_of,
     read_commit,
 )
-from assignor.embedding.state_stores.tables import NO_PROGRESS, Moment, StateTable
+from assignor.embedding.state_stores.tables import (
+    NO_PROGRESS,
+    REBUILD_AFTER_S,
+    Moment,
+    StateTable,
+)
 from assignor.logs import line_logger
 from encoding import TopicPartition
 
 _log = line_logger(__name__)
 
-REBUILD_AFTER_S: Final = 12 * 3600.0
-"""Longest age at which a copy that is behind is not rebuilt.
-
-Brokers remove tombstones after `delete.retention.ms`, 24 hours by default. A copy that misses one
-would keep the key forever. So the age is the time since the copy last had all records.
-"""
-
-
-def rebuild_after_s(delete_retention_ms: int) -> float:
-    """Return the age from which a copy that is behind is rebuilt.
-
-    Half of the time that tombstones are kept, because restoring takes time. A longer time than the
-    default changes nothing: the setting is for new topics, and this one may be older.
-    """
-    return min(REBUILD_AFTER_S, delete_retention_ms / 2000)
-
-
-# Clocks that are adjusted go back so far.
-_CLOCK_STEP_S: Final = 60.0
 # Parts of the age at which a copy is rebuilt:
 _FIRST_PASS: Final = 1.5  # one that this process has begun may be older: it misses fewer tombstones
 _BETWEEN_CHECKS: Final = 1 / 12
@@ -91,6 +78,7 @@ class Replica:
         self._is_second_try = self._is_slow = False
         # Why the copy is rebuilt with the next check, if it still lacks records.
         self._doubt = ""
+        self._kept = ""  # why `check_range` has refused this copy
         self.restored = 0
 
     @property
@@ -141,6 +129,7 @@ class Replica:
             asked_ms: when the offsets were asked for, in ms since 1970; None: now.
 
         Raises:
+            MemberStopped: the changelog has lost what this copy has; the copy is kept.
             StoreError: the table cannot be written.
         """
         self._clear_if_lost(LogRange(start, end, topic_id))
@@ -197,31 +186,42 @@ class Replica:
                     self._name,
                     age_s / hour_s,
                 )
-        if self._complete.steady_s != math.inf:
-            return ""
-        # An earlier process noted this, maybe with a wrong clock. If so, its time is ahead of this
-        # one, or of a record that it lacked; or this clock is late, and records are ahead of it.
-        if age_s < -_CLOCK_STEP_S:
-            return f"its time is {-age_s / hour_s:.1f} hours from now, so that its age is unknown"
-        most_ms = self._rebuild_after_s * 1000 * _CLOCKS_DIFFER
-        first_ms, last_ms = self._complete.wall_ms - most_ms, Moment.now().wall_ms + most_ms
-        for record in new:
-            at_ms = record.timestamp or 0
-            if 0 < at_ms < first_ms or at_ms > last_ms:
-                return (
-                    f"it was complete at {self._complete.wall_ms} ms, and the record at offset "
-                    f"{record.offset} is of {at_ms} ms, so that a clock is or was wrong"
-                )
-        return ""
+        return self._complete.why_wrong(new, self._rebuild_after_s * _CLOCKS_DIFFER)
 
     def _clear_if_lost(self, log: LogRange) -> None:
-        progress = self.table.progress
-        at, known_id = progress.position, progress.topic_id
+        progress, table = self.table.progress, self.table
+        has_all = progress.claim == progress.owner != NOBODY
         facts = InputFacts(
-            held=Held.CHANGELOG, partition=self.changelog, log=log, at=at, known_id=known_id
+            held=Held.CHANGELOG,
+            partition=self.changelog,
+            log=log,
+            at=progress.position,
+            known_id=progress.topic_id,
+            copy=table.place if has_all else "",
+            remedy=table.remedy,
         )
-        if progress != NO_PROGRESS and settle(facts) is None:
-            self.table.clear()
+        if self._kept:
+            raise MemberStopped(self._kept)
+        try:
+            if progress != NO_PROGRESS and settle(facts) is None:
+                table.clear()
+        except MemberStopped as error:
+            self._kept = str(error)
+            table.keep(self._kept)
+            raise
+
+    def note_complete(self, owner: Owner) -> None:
+        """Note that the copy has all of its task's state, which this owner runs from now on.
+
+        It is, until it has read a record of another owner: worth more than a changelog that was
+        lost, so that `check_range` does not clear it. Kafka Streams wipes such a store
+        (`TaskCorruptedException`), and restores what the topic that it has made anew has: nothing
+        (KIP-698).
+
+        Raises:
+            StoreError: the table cannot be written.
+        """
+        self.table.apply({}, replace(self.table.progress, claim=owner))
 
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
         """Apply records of the changelog, in one transaction.

@@ -9,6 +9,7 @@ import errno
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,7 +17,8 @@ from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
-from assignor.embedding.state_stores.records import NOBODY, Owner, Writes
+from assignor.embedding.errors import MemberStopped
+from assignor.embedding.state_stores.records import COMMIT_KEY, NOBODY, Owner, Writes
 from assignor.embedding.state_stores.tables import (
     NO_CHANGES,
     NO_PROGRESS,
@@ -24,11 +26,16 @@ from assignor.embedding.state_stores.tables import (
     change_keys,
     not_held,
 )
-from assignor.stores import StoreError, check_no_link
+from assignor.stores import StoreError, check_no_link, replace_file
 from encoding import TopicPartition, shown
 
 SUFFIXES: Final = ("", "-wal", "-shm")
 """Endings of the files of one table, after its name."""
+KEPT: Final = ".kept"
+"""Ending of a file that says why a table is kept for the operator, and opened by no process."""
+WRITE_BACK: Final = ".write-back"
+"""Ending of such a file once the operator has decided that the table is written to its changelog.
+"""
 
 _PROGRAM: Final = 0x53524253
 _FORMAT: Final = 1
@@ -54,6 +61,9 @@ _NO_DESCRIPTOR: Final = (
 )
 _PROGRESS: Final = (str, int, int, int, bytes, bytes, int)  # types of its columns
 _TOPIC: Final = "select id from topic"
+_CLAIM: Final = "select epoch, process from claim"
+# More claims than other members can have made meanwhile.
+_BEFORE_WRITE_BACK: Final = 1 << 20
 _UNOWNED: Final = MappingProxyType(
     {
         "insert or ignore into unowned values (?)": True,
@@ -82,7 +92,12 @@ class SqliteTable:
         path: of the file, which is created if it is missing.
         changelog: the partition that the table is a copy of.
 
+    Attributes:
+        place: the path.
+        remedy: what to do if it has state that its changelog has lost.
+
     Raises:
+        MemberStopped: the table is kept for the operator; the message is that of `keep`.
         StoreError: the file is damaged, locked, of another program, of a later release or of
             another changelog, is a symbolic link, or cannot be opened.
     """
@@ -92,14 +107,25 @@ class SqliteTable:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self.unowned: set[bytes] = set()
-        for suffix in (*SUFFIXES, "-journal"):
+        for suffix in (*SUFFIXES, "-journal", KEPT, WRITE_BACK):
             check_no_link(path.with_name(path.name + suffix))
+        self.place, self._kept = str(path), path.with_name(path.name + KEPT)
+        self._write_back = path.with_name(path.name + WRITE_BACK)
+        self.remedy = (
+            f"stop all members; to write the copy to the changelog, rename {self._kept} to "
+            f"{self._write_back.name} and start this member first, or, to do without it, delete "
+            f"the directory {path.parent}; then start the others"
+        )
+        if path.exists() and self._kept.exists():
+            raise MemberStopped(self._kept.read_text(encoding="utf-8", errors="replace"))
         try:
             with self._errors():
                 self._connection = sqlite3.connect(
                     path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
                 )
                 self.progress = self._opened(self._connection, changelog)
+            if self._write_back.exists():
+                self._begin_write_back()
         except BaseException:
             self.close()
             raise
@@ -148,6 +174,31 @@ class SqliteTable:
         self.progress = NO_PROGRESS
         self.unowned.clear()
 
+    def keep(self, why: str) -> None:
+        """Note in a file why no process opens this one, until the operator acts."""
+        replace_file(self._kept, why.encode())
+
+    def _begin_write_back(self) -> None:
+        """Make a copy of which the next owner of the task writes all entries to the changelog.
+
+        It has read nothing of the changelog, and everything that is in there is of earlier owners,
+        so that it does not count (see `Replica.unowned`).
+        """
+        epoch, process = self.progress.owner
+        now = Progress(
+            owner=Owner(epoch + _BEFORE_WRITE_BACK, process),
+            commit=self.progress.commit,
+            complete_ms=time.time_ns() // 1_000_000,
+        )
+        with self._transaction() as connection:
+            connection.execute("insert or ignore into unowned select key from items")
+            connection.execute("insert or ignore into unowned values (?)", (COMMIT_KEY,))
+            self._write_progress(connection, now)
+        self.progress = now
+        self.unowned |= {COMMIT_KEY, *(key for key, _ in self.items())}
+        self._kept.unlink(missing_ok=True)
+        self._write_back.unlink()
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:
@@ -183,6 +234,9 @@ class SqliteTable:
         connection.execute("pragma synchronous = normal")
         # A table of its own: earlier releases read the file, and leave this out.
         connection.execute("create table if not exists topic (id blob not null)")
+        connection.execute(
+            "create table if not exists claim (epoch integer not null, process blob not null)"
+        )
         [row] = connection.execute(
             "select topic, partition, position, epoch, process, last_commit, saved_ms from progress"
         )
@@ -200,6 +254,7 @@ class SqliteTable:
             commit=row[5],
             complete_ms=row[6],
             topic_id=next((UUID(bytes=id_) for (id_,) in connection.execute(_TOPIC)), None),
+            claim=next((Owner(*claim) for claim in connection.execute(_CLAIM)), NOBODY),
         )
 
     @staticmethod
@@ -224,6 +279,9 @@ class SqliteTable:
             connection.execute("delete from topic")
             if progress.topic_id is not None:
                 connection.execute("insert into topic values (?)", (progress.topic_id.bytes,))
+        if progress.claim != self.progress.claim:
+            connection.execute("delete from claim")
+            connection.execute("insert into claim values (?, ?)", progress.claim)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

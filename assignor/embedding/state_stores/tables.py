@@ -1,9 +1,10 @@
 """Local copies of a store's state: what a copy has to do, and one in memory."""
 
+import math
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice, takewhile
@@ -12,8 +13,11 @@ from typing import Final, NamedTuple, Protocol, Self
 from uuid import UUID
 
 from assignor.embedding.errors import StoreNotHeld
-from assignor.embedding.state_stores.records import NOBODY, Owner, Writes
+from assignor.embedding.state_stores.records import NOBODY, ChangelogRecord, Owner, Writes
 from encoding import TaskId
+
+# Clocks that are adjusted go back so far.
+_CLOCK_STEP_S: Final = 60.0
 
 
 class Moment(NamedTuple):
@@ -43,6 +47,31 @@ class Moment(NamedTuple):
         now = self.now()
         return max((now.wall_ms - self.wall_ms) / 1000, now.steady_s - self.steady_s)
 
+    def why_wrong(self, later: Sequence[ChangelogRecord], margin_s: float) -> str:
+        """Return why this time may be wrong, if an earlier process noted it; "": it is not.
+
+        If its clock was wrong, its time is ahead of now, or of a record that was written later; or
+        the clock of this process is late, and records are ahead of it.
+
+        Args:
+            later: records that were written after this moment.
+            margin_s: by which clocks may differ.
+        """
+        age_s, most_ms = self.age_s(), margin_s * 1000
+        if self.steady_s != math.inf:
+            return ""
+        if age_s < -_CLOCK_STEP_S:
+            return f"its time is {-age_s / 3600:.1f} hours from now, so that its age is unknown"
+        first_ms, last_ms = self.wall_ms - most_ms, self.now().wall_ms + most_ms
+        for record in later:
+            at_ms = record.timestamp or 0
+            if 0 < at_ms < first_ms or at_ms > last_ms:
+                return (
+                    f"it was complete at {self.wall_ms} ms, and the record at offset "
+                    f"{record.offset} is of {at_ms} ms, so that a clock is or was wrong"
+                )
+        return ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
@@ -55,6 +84,7 @@ class Progress:
         complete_ms: a time, in ms since 1970, at which the copy had all records of the changelog;
             of a copy that never had them, when it was begun; 0: nothing is read yet.
         topic_id: of the changelog's topic; None: not known.
+        claim: owner whose process ran the task with this copy, which had all of its state then.
     """
 
     position: int = 0
@@ -62,6 +92,24 @@ class Progress:
     commit: bytes = b""
     complete_ms: int = 0
     topic_id: UUID | None = None
+    claim: Owner = NOBODY
+
+
+REBUILD_AFTER_S: Final = 12 * 3600.0
+"""Longest age at which a copy that is behind is not rebuilt.
+
+Brokers remove tombstones after `delete.retention.ms`, 24 hours by default. A copy that misses one
+would keep the key forever. So the age is the time since the copy last had all records.
+"""
+
+
+def rebuild_after_s(delete_retention_ms: int) -> float:
+    """Return the age from which a copy that is behind is rebuilt.
+
+    Half of the time that tombstones are kept, because restoring takes time. A longer time than the
+    default changes nothing: the setting is for new topics, and this one may be older.
+    """
+    return min(REBUILD_AFTER_S, delete_retention_ms / 2000)
 
 
 NO_PROGRESS: Final = Progress()
@@ -124,6 +172,24 @@ class StateTable(Protocol):
         """
         ...
 
+    @property
+    def place(self) -> str:
+        """Where it is, for messages."""
+        ...
+
+    @property
+    def remedy(self) -> str:
+        """What to do if it has state that its changelog has lost."""
+        ...
+
+    def keep(self, why: str) -> None:
+        """Keep the table until the operator has done what `remedy` says; nothing opens it before.
+
+        Raises:
+            StoreError: that cannot be noted.
+        """
+        ...
+
     def close(self) -> None:
         """Close the table; twice is once."""
         ...
@@ -147,8 +213,14 @@ class DictTable:
         name: for messages.
     """
 
+    remedy = (
+        "read what you need of it with stores[task] before this process ends, which loses it; to "
+        "compute the state again, set the offsets of the group back"
+    )
+
     def __init__(self, name: str) -> None:
         self._name = name
+        self.place = f"the memory of this process, {name},"
         self._lock = threading.Lock()
         self._entries: dict[bytes, bytes] | None = {}
         self._sorted: list[bytes] | None = []
@@ -194,6 +266,9 @@ class DictTable:
             self._sorted = []
             self.progress = NO_PROGRESS
             self.unowned.clear()
+
+    def keep(self, why: str) -> None:
+        """Do nothing: it is kept as long as the process."""
 
     def close(self) -> None:
         """Release the memory."""

@@ -144,14 +144,16 @@ class Takeovers:
             work, ended = _next_part(copies)
             if work:
                 self._write(work)
+            ended = [copy for copy in ended if copy.phase is Phase.COMPLETING]
+            for replica in (each for copy in ended for each in copy.replicas.values()):
+                replica.note_complete(replica.owner)
         except BaseException:
             # A generator that has raised has ended, too.
             for copy in copies:
                 copy.look_again()
             raise
         for copy in ended:
-            if copy.phase is Phase.COMPLETING:
-                copy.phase = Phase.RUNNING
+            copy.phase = Phase.RUNNING
 
     def _write(self, work: Sequence[tuple[TaskCopy, Replica, Writes]]) -> None:
         """Write missing records; a task is read again if another member writes meanwhile."""

@@ -60,6 +60,8 @@ class TaskStores(RunningTasks):
         ConfigError: a store has files, and there is no `state_dir`; or a value is wrong.
         StateDirectoryLocked: another process uses the directory.
         StoreError: the directory cannot be used.
+        MemberStopped: the directory has a copy of a task whose changelog has lost what the copy
+            has; the message says what to do. Nothing is closed: `access` is the caller's.
     """
 
     def __init__(
@@ -152,7 +154,8 @@ class TaskStores(RunningTasks):
                 `process` again.
             StoreError: a file of a store cannot be used.
             TopologyError: no source of the topology reads a topic of the batch.
-            MemberStopped: the stores are closed.
+            MemberStopped: the stores are closed, or a changelog has lost what the local copy of a
+                task has that ran here. The copy is kept.
         """
         if self._is_closed:
             raise MemberStopped("these state stores are closed; make others to go on")
@@ -273,7 +276,7 @@ class TaskStores(RunningTasks):
             while True:
                 task = self._revoked.get_nowait()
                 if task in self._copies:
-                    self._copies[task].give_up()
+                    self._copies[task].suspend()
 
     def _follow_assignment(self) -> None:
         """Open and close copies, so that they are those of the assignment.
@@ -301,15 +304,14 @@ class TaskStores(RunningTasks):
 
     def _take_over(self) -> None:
         """Restore and claim active tasks that do not run yet, for a limited time."""
-        pending = self._pending()
+        pending, restoring = self._pending(), self.restoring_tasks()
         self._takeovers.advance(pending, limit_s=self._restore_s)
-        restored = [copy for copy in pending if copy.phase is Phase.RUNNING]
+        changes = {copy.task: copy.restored for copy in pending if copy.phase is Phase.RUNNING}
+        # A task that was kept is claimed again, and restored only if another member has run it.
+        restored = [task for task, count in changes.items() if count or task in restoring]
         if restored:
-            changes = sum(r.restored for copy in restored for r in copy.replicas.values())
-            self._tell(
-                f"restored tasks: {listed_tasks(copy.task for copy in restored)}; "
-                f"{changes} changes read"
-            )
+            read = sum(changes.values())
+            self._tell(f"restored tasks: {listed_tasks(restored)}; {read} changes read")
 
     def _follow_changelogs(self) -> None:
         """Update standbys, for a short time, unless active tasks are being restored."""

@@ -6,15 +6,15 @@ from uuid import UUID
 
 import pytest
 
+from assignor.embedding.commit_metadata import COMMIT_METADATA, is_members_commit
+from assignor.embedding.errors import MemberStopped
 from assignor.embedding.input_rules import (
-    COMMIT_METADATA,
     INPUT_RULES,
     Goes,
     Held,
     InputFacts,
     LogRange,
     decide_input,
-    is_members_commit,
     settle,
 )
 from assignor.embedding.loops import InputWatch
@@ -157,6 +157,38 @@ EVENTS = [
         None,
         "state of in-0 up to offset 3 is rebuilt: the changelog begins at 4",
     ),
+    (COPY, 0, {}, "the changelog goes on where it ends", 0, ""),
+    (
+        COPY,
+        3,
+        {"copy": "FILE"},
+        "the changelog begins after it",
+        None,
+        "state of in-0 up to offset 3 is rebuilt: the changelog begins at 4",
+    ),
+]
+# The same for events that end the member: the offset, facts -> row, the whole message.
+ENDS = [
+    (
+        7,
+        {"known_id": NEW},
+        "the changelog of its own task was made anew (its id is another one)",
+        (
+            f"in-0: the changelog was deleted and made anew (its id was {'A' * 21}g and is "
+            f"{'A' * 21}Q), and has offsets 4 to 9; FILE has all of the task's state, up to offset "
+            "7 of the former one: it is kept, and this member ends; DO THIS"
+        ),
+    ),
+    (
+        10,
+        {"known_id": None},
+        "the changelog of its own task ends before it",
+        (
+            f"in-0: the changelog (its id was not known and is {'A' * 21}Q) ends at 9: it was made "
+            "anew, or has lost records; FILE has all of the task's state, up to offset 10: it is "
+            "kept, and this member ends; DO THIS"
+        ),
+    ),
 ]
 
 
@@ -182,8 +214,18 @@ def test_each_event_has_its_row_its_offset_and_its_line(event, caplog):
     assert is_warning == ([] if not line else [line != lines[0]])
 
 
+@pytest.mark.parametrize("event", ENDS)
+def test_what_ends_the_member_has_its_row_and_its_message(event):
+    at, unlike, row, message = event
+    given = facts(COPY, at, unlike | {"copy": "FILE", "remedy": "DO THIS"})
+    assert decide_input(given).name == row
+    with pytest.raises(MemberStopped) as raised:
+        settle(given)
+    assert str(raised.value) == message
+
+
 def test_each_row_is_the_row_of_an_event():
-    decided = {(held, row) for held, _, _, row, _, _ in EVENTS}
+    decided = {(held, row) for held, _, _, row, _, _ in EVENTS} | {(COPY, end[2]) for end in ENDS}
     assert decided == {(rule.held, rule.name) for rule in INPUT_RULES}
     assert len({rule.name for rule in INPUT_RULES}) == len(INPUT_RULES)
 

@@ -13,7 +13,7 @@ from assignor.adapters.aiokafka import polling as aio_polling
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.polling import commit_next, polled
 from assignor.embedding import MemberStopped, RunningTasks
-from assignor.embedding.input_rules import COMMIT_METADATA
+from assignor.embedding.commit_metadata import COMMIT_METADATA
 from assignor.embedding.loops import PollLoop
 from system_tests.broker import BrokerConfig, Fault, running_broker
 from tests.assignor.rebalance.groups import TOPOLOGY

@@ -12,7 +12,7 @@ from assignor import ConfigError, LeaderRefused
 from assignor.adapters.kafka_python import polling as kafka_polling
 from assignor.adapters.kafka_python.polling import commit_next, polled
 from assignor.embedding import MemberStopped
-from assignor.embedding.input_rules import is_members_commit
+from assignor.embedding.commit_metadata import is_members_commit
 from assignor.embedding.loops import PollLoop
 from assignor.errors import MemberRefused
 from tests.log_records import records_of

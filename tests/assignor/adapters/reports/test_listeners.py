@@ -56,28 +56,30 @@ def test_kafka_python_917_a_listener_that_raises_ends_the_loop_before_a_record_c
         assert not committed(broker)
 
 
-def again_kafka_python(broker, seen):
+def read_kafka_python(broker, seen, listener, *, fails=False):
     servers = broker.bootstrap_servers
     with kafka_python.streams_consumer(
-        TOPOLOGY, group_id=GROUP, bootstrap_servers=servers, listener=Failing(), **SESSION
-    ) as consumer:
-        with pytest.raises(ListenerFailed):
-            list(kafka_python.polled(consumer, timeout_ms=200))
-        for batch in kafka_python.polled(consumer, timeout_ms=200):
+        TOPOLOGY, group_id=GROUP, bootstrap_servers=servers, listener=listener, **SESSION
+    ) as listener.consumer:
+        if fails:
+            with pytest.raises(ListenerFailed):
+                list(kafka_python.polled(listener.consumer, timeout_ms=200))
+        for batch in kafka_python.polled(listener.consumer, timeout_ms=200):
             seen.take(batch)
             if seen.is_enough:
                 return
 
 
-def again_aiokafka(broker, seen):
+def read_aiokafka(broker, seen, listener, *, fails=False):
     async def run():
         servers = broker.bootstrap_servers
         async with aiokafka.streams_consumer(
-            TOPOLOGY, group_id=GROUP, bootstrap_servers=servers, listener=Failing(), **SESSION
-        ) as consumer:
-            with pytest.raises(ListenerFailed):
-                [batch async for batch in aiokafka.polled(consumer, timeout_ms=200)]
-            async for batch in aiokafka.polled(consumer, timeout_ms=200):
+            TOPOLOGY, group_id=GROUP, bootstrap_servers=servers, listener=listener, **SESSION
+        ) as listener.consumer:
+            if fails:
+                with pytest.raises(ListenerFailed):
+                    [batch async for batch in aiokafka.polled(listener.consumer, timeout_ms=200)]
+            async for batch in aiokafka.polled(listener.consumer, timeout_ms=200):
                 seen.take(batch)
                 if seen.is_enough:
                     return
@@ -85,11 +87,15 @@ def again_aiokafka(broker, seen):
     asyncio.run(asyncio.wait_for(run(), LIMIT_S))
 
 
-@pytest.mark.parametrize("run", [again_kafka_python, again_aiokafka])
-def test_a_loop_after_the_error_of_a_listener_begins_with_the_first_record(run):
+READS = {kafka: read_kafka_python, aiokafka_client: read_aiokafka}
+clients = pytest.mark.parametrize("client", READS, ids=lambda client: client.__name__)
+
+
+@clients
+def test_a_loop_after_the_error_of_a_listener_begins_with_the_first_record(client):
     seen = Seen(until=10)
     with filled(5, 2) as broker:
-        run(broker, seen)
+        READS[client](broker, seen, Failing(), fails=True)
     assert sorted(seen.records) == [(p, offset) for p in (0, 1) for offset in range(5)]
 
 
@@ -180,39 +186,11 @@ class Seeks(TasksListener):
                 self.consumer.seek(self.partition(*each), 3)
 
 
-def seek_kafka_python(broker, seen):
-    listener = Seeks(kafka.TopicPartition)
-    servers = broker.bootstrap_servers
-    with kafka_python.streams_consumer(
-        TOPOLOGY, group_id=GROUP, bootstrap_servers=servers, listener=listener, **SESSION
-    ) as listener.consumer:
-        for batch in kafka_python.polled(listener.consumer, timeout_ms=200):
-            seen.take(batch)
-            if seen.is_enough:
-                return
-
-
-def seek_aiokafka(broker, seen):
-    listener = Seeks(aiokafka_client.TopicPartition)
-
-    async def run():
-        servers = broker.bootstrap_servers
-        async with aiokafka.streams_consumer(
-            TOPOLOGY, group_id=GROUP, bootstrap_servers=servers, listener=listener, **SESSION
-        ) as listener.consumer:
-            async for batch in aiokafka.polled(listener.consumer, timeout_ms=200):
-                seen.take(batch)
-                if seen.is_enough:
-                    return
-
-    asyncio.run(asyncio.wait_for(run(), LIMIT_S))
-
-
-@pytest.mark.parametrize("run", [seek_kafka_python, seek_aiokafka])
-def test_kafka_python_2310_a_seek_in_a_listener_skips_nothing_behind_it(run):
+@clients
+def test_kafka_python_2310_a_seek_in_a_listener_skips_nothing_behind_it(client):
     seen = Seen(until=34)
     with filled(20, 2) as broker:
-        run(broker, seen)
+        READS[client](broker, seen, Seeks(client.TopicPartition))
     assert sorted(seen.records) == [(p, offset) for p in (0, 1) for offset in range(3, 20)]
 
 

@@ -263,3 +263,17 @@ def test_a_member_that_writes_an_old_version_needs_it_whatever_it_supports(monke
     status, out, _ = group.features("still-needed", *protocol(11))
     assert (status, "member m1 writes version 9" in out) == (1, True)
     assert group.features("still-needed", *protocol(9))[0] == 0
+
+
+@pytest.mark.parametrize("command", [("describe",), ("still-needed", *protocol(9))])
+def test_what_only_shows_levels_asks_the_group_once(monkeypatch, command):
+    group, asked = Group(monkeypatch), []
+    group.add_member("m1", 11)
+
+    def settled(*_):
+        asked.append(None)
+        return group.members
+
+    monkeypatch.setattr(assignor.adapters.admin, "settled_members", settled)
+    assert group.features(*command)[0] == 0
+    assert len(asked) == 1

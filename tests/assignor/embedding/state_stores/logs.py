@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 from assignor import Topology
 from assignor.embedding import JSON, TEXT, DictStore, InputState, SqliteStore, TaskStores
+from assignor.embedding.errors import CopiesKept, MemberStopped
 from assignor.embedding.input_rules import LogRange
 from encoding import TaskId, TopicPartition
 
@@ -124,11 +125,20 @@ class Access:
         return found
 
     def read(self, stores, *, wait_s=0.0):
-        stores, taken = list(stores), 0
+        stores, taken, kept = list(stores), 0, []
         for store in stores:
             log = self.cluster.logs[store.changelog]
             if store.changelog not in self.followed or store.needs_check:
-                store.check_range(log.start, log.end)
+                topic_id = self.cluster.topic_ids.get(store.changelog.topic)
+                try:
+                    store.check_range(log.start, log.end, topic_id)
+                except MemberStopped as error:
+                    kept.append(error)
+        if kept:
+            self.followed = set()
+        CopiesKept.raise_if(kept)
+        for store in stores:
+            log = self.cluster.logs[store.changelog]
             records = [record for record in log.records if record.offset >= store.position]
             if records:
                 self.step("read")

@@ -19,9 +19,9 @@ from assignor.embedding.state_stores.records import (
     owner_of,
     read_commit,
 )
-from assignor.embedding.state_stores.replica import REBUILD_AFTER_S, Replica
+from assignor.embedding.state_stores.replica import Replica
 from assignor.embedding.state_stores.sqlite import SqliteTable
-from assignor.embedding.state_stores.tables import DictTable, Moment
+from assignor.embedding.state_stores.tables import REBUILD_AFTER_S, DictTable, Moment
 from assignor.stores import StoreError
 from encoding import TopicPartition
 

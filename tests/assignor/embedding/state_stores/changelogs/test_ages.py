@@ -11,9 +11,9 @@ import pytest
 
 from assignor.embedding.state_stores import tables
 from assignor.embedding.state_stores.records import Owner
-from assignor.embedding.state_stores.replica import REBUILD_AFTER_S, Replica, rebuild_after_s
+from assignor.embedding.state_stores.replica import Replica
 from assignor.embedding.state_stores.sqlite import SqliteTable
-from assignor.embedding.state_stores.tables import Moment
+from assignor.embedding.state_stores.tables import REBUILD_AFTER_S, Moment, rebuild_after_s
 from encoding import TopicPartition
 
 CHANGELOG = TopicPartition("app-counts-changelog", 0)

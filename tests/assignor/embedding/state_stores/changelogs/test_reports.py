@@ -9,9 +9,9 @@ import pytest
 from assignor.embedding import DictStore
 from assignor.embedding.state_stores import takeover
 from assignor.embedding.state_stores.records import NewRecord, Owner, owned_record
-from assignor.embedding.state_stores.replica import REBUILD_AFTER_S, Replica
+from assignor.embedding.state_stores.replica import Replica
 from assignor.embedding.state_stores.sqlite import SqliteTable
-from assignor.embedding.state_stores.tables import DictTable
+from assignor.embedding.state_stores.tables import REBUILD_AFTER_S, DictTable
 from assignor.stores import StoreError
 from encoding import TopicPartition
 from tests.assignor.embedding.state_stores.logs import CHANGELOGS, TASK, restored
