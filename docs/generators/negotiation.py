@@ -17,6 +17,7 @@ from probing import (
 )
 from probing.member.rules import DROPS_TASKS, FIRES_DURING_REBALANCE, HAS_FOLLOWUPS
 from probing.releases.rows import ISSUES, LATEST_VERSION_SINCE, NATIVE_RELEASES, NATIVE_VERSIONS
+from probing.rules import always
 
 _TOP = """# Which version a group uses
 
@@ -166,7 +167,7 @@ def _member_rules() -> list[str]:
             table(
                 ("rule", "the member", "why"),
                 [
-                    (rule.name, rule.action.value, _template(rule.why))
+                    (rule.name, rule.says.action.value, _template(rule.why))
                     for rule in MEMBER_RULES[models[0]]
                 ],
             )
@@ -196,13 +197,14 @@ def _leader_rules() -> list[str]:
     for model in LeaderModel:
         rows = []
         for rule in (rule for rule in LEADER_RULES if model in rule.models):
-            outcome = rule.outcome.value
+            says = rule.says
+            outcome = says.outcome.value
             if outcome == "answers":
-                future = rule.future_get.value
-                same = rule.future_get == rule.others_get
-                outcome = future if same else f"{rule.others_get.value}; future members: {future}"
+                future = says.future_get.value
+                same = says.future_get == says.others_get
+                outcome = future if same else f"{says.others_get.value}; future members: {future}"
             rows.append((rule.name, outcome, _template(rule.why)))
-            if rule.is_unconditional:
+            if rule.holds is always:
                 break
         parts += [
             f"### `{model.value}`: {_releases_of(model)}",

@@ -131,19 +131,17 @@ _LIMITS = """## Limits
 
 def render() -> str:
     """Return the whole page."""
-    forms = [(rule.name, "yes" if rule.remembered else "", _text(rule.why)) for rule in FORM_RULES]
-    units = [(rule.name, rule.form, _text(rule.why)) for rule in UNIT_RULES]
+    forms = [
+        (rule.name, "yes" if rule.says.remembered else "", _text(rule.why)) for rule in FORM_RULES
+    ]
+    units = [(rule.name, rule.says, _text(rule.why)) for rule in UNIT_RULES]
     chains = [
-        (rule.name, "wanted" if rule.runs_wanted else "other", _text(rule.why))
-        for rule in CHAIN_RULES
+        (rule.name, "wanted" if rule.says else "other", _text(rule.why)) for rule in CHAIN_RULES
     ]
-    claims = [
-        (rule.name, "yes" if rule.believed else "no", _text(rule.why)) for rule in CLAIM_RULES
-    ]
-    members = [(rule.name, rule.treatment, _text(rule.why)) for rule in TOPOLOGY_MEMBER_RULES]
+    claims = [(rule.name, "yes" if rule.says else "no", _text(rule.why)) for rule in CLAIM_RULES]
+    members = [(rule.name, rule.says, _text(rule.why)) for rule in TOPOLOGY_MEMBER_RULES]
     answers = [
-        (rule.name, "yes" if rule.accepted else "no", _text(rule.why))
-        for rule in TOPOLOGY_ANSWER_RULES
+        (rule.name, "yes" if rule.says else "no", _text(rule.why)) for rule in TOPOLOGY_ANSWER_RULES
     ]
     parts = [
         _TOP,

@@ -2,12 +2,7 @@
 
 from probing.leader.decide import LeaderDecision, decide_answers
 from probing.leader.native_answers import NATIVE_ANSWER_RULES
-from probing.leader.next_version import (
-    NEXT_VERSION_RULES,
-    NextVersionNumbers,
-    next_version_for,
-    why_next_version,
-)
+from probing.leader.next_version import NEXT_VERSION_RULES, NextVersionNumbers
 from probing.leader.rules import LEADER_RULES, AnswerDecision, Content, MemberVersions
 
 __all__ = [
@@ -20,6 +15,4 @@ __all__ = [
     "MemberVersions",
     "NextVersionNumbers",
     "decide_answers",
-    "next_version_for",
-    "why_next_version",
 ]
