@@ -1,6 +1,6 @@
 """Version probing of the leader: the answer to every member of the group.
 
-This module turns the subscriptions into the inputs of the table in ``rules.py``, and the row that
+This module turns the subscriptions into the inputs of the table in ``answers.py``, and the row that
 decides into one answer per member. No subscription raises: a leader that ends is an outcome, with a
 sentence that says what to do.
 """
@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from probing.leader import next_version, rules
-from probing.leader.native_answers import decide_native_answer, next_version_numbers
-from probing.leader.rules import (
+from probing.leader import answers, next_version
+from probing.leader.answers import (
     OWN_LATEST,
     AnswerDecision,
     Content,
@@ -20,6 +19,7 @@ from probing.leader.rules import (
     LeaderOutcome,
     MemberVersions,
 )
+from probing.leader.native_answers import decide_native_answer, next_version_numbers
 from probing.member import Refuse
 from probing.releases import Release
 from probing.rules import Rule, first
@@ -92,7 +92,7 @@ def decide_answers(
     """
     group = _group_versions(release, members, level=level)
     model = release.leader_model
-    rule = first((rule for rule in rules.LEADER_RULES if model in rule.models), group)
+    rule = first((rule for rule in answers.LEADER_RULES if model in rule.models), group)
     says, why = rule.says, _sentence(rule, group)
     if says.outcome is LeaderOutcome.DIES:
         return _decision(group, rule, why, (), version=0, common=UNKNOWN_VERSION)
@@ -107,12 +107,12 @@ def decide_answers(
         version = group.lowest_used if says.fixed_version is None else says.fixed_version
         common = group.latest if says.second_number == OWN_LATEST else group.lowest_supported
         common = _on_the_wire(version, common)
-    answers = [
+    replies = [
         *natives,
         *(_answer(group, rule, why, m, version=version, common=common) for m in group.members),
         *(_quarantined_answer(group, m, version=version, common=common) for m in group.quarantined),
     ]
-    return _decision(group, rule, why, answers, version=version, common=common)
+    return _decision(group, rule, why, replies, version=version, common=common)
 
 
 def _on_the_wire(version: int, common: int) -> int:

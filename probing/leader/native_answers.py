@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from probing.leader import next_version
+from probing.leader.answers import AnswerDecision, Content, GroupVersions, MemberVersions
 from probing.leader.next_version import NextVersionNumbers
-from probing.leader.rules import AnswerDecision, Content, GroupVersions, MemberVersions
 from probing.member import NativeAnswer
 from probing.releases import Release
 from probing.rules import Rule, Rules, always, first

@@ -1,8 +1,8 @@
 """Version probing of one member as a state machine: events in, commands out.
 
 The state is small: the version that the member writes, and when it wants the next rebalance. The
-tables of its model (``rules.py``) decide about versions; ``FOLLOWUP_RULES`` then decides about the
-follow-up rebalances of KIP-441.
+tables of its model (``used_version.py``) decide about versions; ``FOLLOWUP_RULES`` then decides
+about the follow-up rebalances of KIP-441.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from probing.features import FinalizedLevels, newest_levels
-from probing.member import rules
+from probing.member import used_version
 from probing.member.events import (
     ERROR_NAMES,
     INFORMATIVE_ERROR,
@@ -31,7 +31,7 @@ from probing.member.events import (
 )
 from probing.member.level_cap import capped_version, protocol_level
 from probing.member.next_subscription import MemberState, go_by
-from probing.member.rules import (
+from probing.member.used_version import (
     DROPS_TASKS,
     FIRES_DURING_REBALANCE,
     HAS_FOLLOWUPS,
@@ -130,7 +130,7 @@ def _assignment_received(
         native=event.native,
         pinned=state.pinned,
     )
-    rule = first(rules.MEMBER_RULES[state.model], numbers)
+    rule = first(used_version.MEMBER_RULES[state.model], numbers)
     version = rule.says.writes(numbers)
     why = rule.sentence(numbers)
     match rule.says.action:

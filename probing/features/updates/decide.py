@@ -7,7 +7,7 @@ the number of features.
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from probing.features.updates import rules
+from probing.features.updates import refusals
 from probing.features.updates.facts import UpdateNumbers
 from probing.features.updates.values import (
     Change,
@@ -131,7 +131,7 @@ def _results(
 
 
 def _result(numbers: UpdateNumbers) -> UpdateResult:
-    rule = first(rules.UPDATE_RULES[numbers.view.model], numbers)
+    rule = first(refusals.UPDATE_RULES[numbers.view.model], numbers)
     loses = tuple(level.name for level in numbers.lossy) if rule.says is UpdateError.NONE else ()
     return UpdateResult(
         feature=numbers.name,

@@ -1,7 +1,7 @@
 import pytest
 
 from probing import LEADER_RULES, RELEASES, Content, LeaderModel, MemberVersions
-from probing.leader.rules import LeaderOutcome
+from probing.leader.answers import LeaderOutcome
 from probing.rules import always
 
 

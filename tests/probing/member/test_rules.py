@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from probing import EARLIEST_PROBEABLE_VERSION, MEMBER_RULES, MemberModel, NativeAnswer
-from probing.member.rules import Action, VersionNumbers
+from probing.member.used_version import Action, VersionNumbers
 from probing.rules import always, first
 
 LATEST = 11

@@ -4,6 +4,7 @@ The first row that holds decides; the last row always holds. Each model has its 
 with KIP-778, and what Kafka's controllers do.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from probing.features.updates.facts import UpdateNumbers
@@ -163,18 +164,8 @@ UPDATE_RULES: Final[dict[UpdateModel, Rules[UpdateNumbers, UpdateError]]] = {
             why="{name} level {new} must be supported by every controller of the quorum, and"
             " {silent} may not support it",
         ),
-        UpdateRule(
-            name="lowered by an upgrade",
-            holds=_LOWERED_BY_UPGRADE.holds,
-            says=_REFUSED,
-            why=_LOWERED_BY_UPGRADE.why,
-        ),
-        UpdateRule(
-            name="raised by a downgrade",
-            holds=_RAISED_BY_DOWNGRADE.holds,
-            says=_REFUSED,
-            why=_RAISED_BY_DOWNGRADE.why,
-        ),
+        replace(_LOWERED_BY_UPGRADE, says=_REFUSED),
+        replace(_RAISED_BY_DOWNGRADE, says=_REFUSED),
         UpdateRule(
             name="no such level",
             holds=lambda n: n.feature is None or (n.new > 0 and n.feature.find(n.new) is None),
@@ -191,12 +182,7 @@ UPDATE_RULES: Final[dict[UpdateModel, Rules[UpdateNumbers, UpdateError]]] = {
             says=_REFUSED,
             why="{name} level {new} cannot be set: it is older than level records in the log",
         ),
-        UpdateRule(
-            name="never lowered",
-            holds=_ONE_WAY.holds,
-            says=_REFUSED,
-            why=_ONE_WAY.why,
-        ),
+        replace(_ONE_WAY, says=_REFUSED),
         UpdateRule(
             name="lossy downgrade",
             holds=lambda n: bool(n.lossy) and not n.is_unsafe,
@@ -211,12 +197,7 @@ UPDATE_RULES: Final[dict[UpdateModel, Rules[UpdateNumbers, UpdateError]]] = {
             why="{name} cannot go from {old} to {new}: Kafka does not support unsafe downgrades yet"
             " (KAFKA-13896)",
         ),
-        UpdateRule(
-            name="requires another feature",
-            holds=_UNMET.holds,
-            says=_REFUSED,
-            why=_UNMET.why,
-        ),
+        replace(_UNMET, says=_REFUSED),
         _APPLIED,
     ),
 }
