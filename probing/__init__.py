@@ -10,8 +10,6 @@ from probing.leader import (
     MemberVersions,
     NextVersionNumbers,
     decide_answers,
-    next_version_for,
-    why_next_version,
 )
 from probing.member import (
     FOLLOWUP_RULES,
@@ -122,12 +120,10 @@ __all__ = [
     "greatest_known_version",
     "member_ranges",
     "member_step",
-    "next_version_for",
     "protocol_level",
     "rejoin_for_levels",
     "start_member",
     "subscription_version",
     "upgrade_from_value",
     "upgrade_path",
-    "why_next_version",
 ]

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from probing.features import NATIVE_FEATURES, PERSISTENT_METADATA
+from probing.rules import Rule, Rules, always, first
 
 PERSISTENT_VERSIONS: Final = tuple(
     level.number for level in NATIVE_FEATURES.named(PERSISTENT_METADATA).levels
@@ -126,6 +127,21 @@ class PersistedNumbers:
     known_versions: tuple[int, ...] = PERSISTENT_VERSIONS
 
     @property
+    def message(self) -> int:
+        """The setting ``message.format.version``."""
+        return self.settings.message_format_version
+
+    @property
+    def setting(self) -> int:
+        """The configured persistent version."""
+        return self.settings.version
+
+    @property
+    def known(self) -> str:
+        """The known versions as text."""
+        return ", ".join(map(str, self.known_versions))
+
+    @property
     def written_version(self) -> int:
         """The version written before, 0 if there is none."""
         return 0 if self.written is None else self.written.version
@@ -142,97 +158,84 @@ class PersistedNumbers:
         return "" if self.written is None else _time(self.written.at_ms)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PersistedRule:
-    """One row: its condition, the version to write (None: refuse to start), the sentence.
-
-    ``why`` is a format string over ``_words``.
-    """
-
-    name: str
-    holds: Callable[[PersistedNumbers], bool]
-    says: Callable[[PersistedNumbers], int | None]
-    why: str
-
-
-PERSISTED_RULES: Final = (
-    PersistedRule(
+PERSISTED_RULES: Final[Rules[PersistedNumbers, Callable[[PersistedNumbers], int | None]]] = (
+    Rule(
         name="message format unknown",
-        holds=lambda n: n.settings.message_format_version not in n.known_versions,
+        holds=lambda n: n.message not in n.known_versions,
         says=lambda _: None,
         why="message.format.version={message} is unknown to this release; it knows {known}",
     ),
-    PersistedRule(
+    Rule(
         name="persistent version unknown",
-        holds=lambda n: n.settings.version not in n.known_versions,
+        holds=lambda n: n.setting not in n.known_versions,
         says=lambda _: None,
         why="persistent.metadata.version={setting} is unknown to this release; it knows {known}",
     ),
-    PersistedRule(
+    Rule(
         name="message format above",
-        holds=lambda n: n.settings.message_format_version > n.settings.version,
+        holds=lambda n: n.message > n.setting,
         says=lambda _: None,
         why="message.format.version={message} is above persistent.metadata.version={setting};"
         " raise the second or lower the first",
     ),
-    PersistedRule(
+    Rule(
         name="written by a later release",
         holds=lambda n: n.written is not None and n.written.version not in n.known_versions,
         says=lambda _: None,
-        why="persistent version {written} was written here at {at}; this release does not read it"
-        " (it reads {known}); start the later release again",
+        why="persistent version {written_version} was written here at {written_at}; this release"
+        " does not read it (it reads {known}); start the later release again",
     ),
-    PersistedRule(
+    Rule(
         name="the leader's is unknown",
         holds=lambda n: n.leader_version is not None and n.leader_version not in n.known_versions,
         says=lambda _: None,
-        why="the leader writes persistent version {leader}; this release does not read it (it reads"
-        " {known}); upgrade this member first",
+        why="the leader writes persistent version {leader_version}; this release does not read it"
+        " (it reads {known}); upgrade this member first",
     ),
-    PersistedRule(
+    Rule(
         name="as the leader writes",
         holds=lambda n: n.leader_version is not None,
         says=lambda n: max(n.leader_version or 0, n.written_version),
-        why="the leader writes persistent version {leader}; followers use it instead of their own"
-        " setting ({setting})",
+        why="the leader writes persistent version {leader_version}; followers use it instead of"
+        " their own setting ({setting})",
     ),
-    PersistedRule(
+    Rule(
         name="no rollback",
-        holds=lambda n: n.written_setting > n.settings.version,
+        holds=lambda n: n.written_setting > n.setting,
         says=lambda _: None,
-        why="persistent.metadata.version={setting} cannot be lowered: version {written} was first"
-        " written here at {at}, and only releases that know it can read it; set it to {written}"
-        " again, no data is lost",
+        why="persistent.metadata.version={setting} cannot be lowered: version {written_version} was"
+        " first written here at {written_at}, and only releases that know it can read it; set it to"
+        " {written_version} again, no data is lost",
     ),
-    PersistedRule(
+    Rule(
         name="as a leader wrote",
-        holds=lambda n: n.written_version > n.settings.version,
+        holds=lambda n: n.written_version > n.setting,
         says=lambda n: n.written_version,
-        why="persistent version {written} is written here since {at}, adopted from the group's"
-        " leader; the setting ({setting}) is lower and may be raised to it",
+        why="persistent version {written_version} is written here since {written_at}, adopted from"
+        " the group's leader; the setting ({setting}) is lower and may be raised to it",
     ),
-    PersistedRule(
+    Rule(
         name="raised with the wire",
-        holds=lambda n: n.is_wire_raised and n.settings.version > max(n.written_version, 1),
-        says=lambda n: n.settings.version,
+        holds=lambda n: n.is_wire_raised and n.setting > max(n.written_version, 1),
+        says=lambda n: n.setting,
         why="persistent version {setting} is raised together with the wire version: the first write"
         " makes a rollback impossible, before the new wire version has proved itself",
     ),
-    PersistedRule(
+    Rule(
         name="raised",
-        holds=lambda n: n.settings.version > max(n.written_version, 1),
-        says=lambda n: n.settings.version,
+        holds=lambda n: n.setting > max(n.written_version, 1),
+        says=lambda n: n.setting,
         why="persistent version {setting} is written from now on: the first write makes a rollback"
         " to releases that do not read it impossible",
     ),
-    PersistedRule(
+    Rule(
         name="as set",
-        holds=lambda _: True,
-        says=lambda n: n.settings.version,
+        holds=always,
+        says=lambda n: n.setting,
         why="persistent version {setting} is written, as configured",
     ),
 )
-"""The first row that holds decides."""
+"""The version to write; None: the member must not start."""
 
 _CLOSING = frozenset({"raised", "raised with the wire"})
 
@@ -261,11 +264,11 @@ class PersistedDecision:
 
 def decide_persistent_version(numbers: PersistedNumbers) -> PersistedDecision:
     """Return which persistent version is written; a refusal is a decision too."""
-    rule = next(rule for rule in PERSISTED_RULES if rule.holds(numbers))
+    rule = first(PERSISTED_RULES, numbers)
     return PersistedDecision(
         version=rule.says(numbers),
         rule=rule.name,
-        why=rule.why.format(**_words(numbers)),
+        why=rule.sentence(numbers),
         prevents_rollback=rule.name in _CLOSING,
     )
 
@@ -287,17 +290,6 @@ def format_to_write(store: Store, persistent_version: int) -> int:
 def formats_to_read(store: Store) -> tuple[int, ...]:
     """Return every format of a store that can be read: all known ones."""
     return tuple(row.number for row in PERSISTED_FORMATS if row.store is store)
-
-
-def _words(numbers: PersistedNumbers) -> dict[str, object]:
-    return {
-        "message": numbers.settings.message_format_version,
-        "setting": numbers.settings.version,
-        "known": ", ".join(map(str, numbers.known_versions)),
-        "written": numbers.written_version,
-        "at": numbers.written_at,
-        "leader": numbers.leader_version,
-    }
 
 
 def _time(at_ms: int) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from assignor.explain.facts import Facts
 from assignor.placement import NOBODY
+from probing.rules import Rule, Rules, always, first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +70,8 @@ class _Case:
 def active_reason(facts: Facts, task: int) -> Reason:
     """Return why the task runs where the answer puts it."""
     case = _Case.of(facts, task)
-    rules = _STATEFUL if facts.state.stateful[task] else _STATELESS
-    rule, _, why = next(row for row in rules if row[1](case))
-    return Reason(rule=rule, why=why(case))
+    rule = first(_STATEFUL if facts.state.stateful[task] else _STATELESS, case)
+    return Reason(rule=rule.name, why=rule.says(case))
 
 
 def _within_limit(case: _Case) -> str:
@@ -253,41 +253,41 @@ def _stateless_new(case: _Case) -> str:
     return f"no client ran it; {now} had free capacity and has {count} tasks in total now"
 
 
-def _otherwise(_: _Case) -> bool:
-    return True
-
-
-_Row = tuple[str, Callable[[_Case], bool], Callable[[_Case], str]]
-_STATEFUL: tuple[_Row, ...] = (
-    ("stays until its target has caught up", lambda c: c.stays and c.waits, _waiting),
-    ("kept by its owner", lambda c: c.stays and c.hot(c.now), _kept),
-    ("stays with the existing state", lambda c: c.stays and not c.is_ready_somewhere, _kept_behind),
-    ("stays although behind", lambda c: c.stays, lambda c: _behind(c, c.now)),
-    (
+_Reasons = Rules[_Case, Callable[[_Case], str]]
+_STATEFUL: _Reasons = (
+    Rule("stays until its target has caught up", lambda c: c.stays and c.waits, _waiting),
+    Rule("kept by its owner", lambda c: c.stays and c.hot(c.now), _kept),
+    Rule(
+        "stays with the existing state",
+        lambda c: c.stays and not c.is_ready_somewhere,
+        _kept_behind,
+    ),
+    Rule("stays although behind", lambda c: c.stays, lambda c: _behind(c, c.now)),
+    Rule(
         "taken over by a caught-up copy",
         lambda c: c.is_new and c.hot(c.now) and c.lag(c.now) is not None,
         _took_over,
     ),
-    ("started, little to restore", lambda c: c.is_new and c.hot(c.now), _start_small),
-    (
+    Rule("started, little to restore", lambda c: c.is_new and c.hot(c.now), _start_small),
+    Rule(
         "taken over by a copy that is behind",
         lambda c: c.is_new and c.lag(c.now) is not None,
         _nearest,
     ),
-    ("started without state", lambda c: c.is_new, _start),
-    ("leaves a client without threads", lambda c: not c.facts.threads[c.owner], _idle),
-    (
+    Rule("started without state", lambda c: c.is_new, _start),
+    Rule("leaves a client without threads", lambda c: not c.facts.threads[c.owner], _idle),
+    Rule(
         "failed over to a caught-up copy",
         lambda c: c.hot(c.now) and not c.hot(c.owner),
         _failed_over,
     ),
-    ("moved to a caught-up client", lambda c: c.hot(c.now), _moved_hot),
-    ("moved to a copy that is behind", lambda c: c.lag(c.now) is not None, _moved_cold),
-    ("moved, state restored", _otherwise, _moved_cold),
+    Rule("moved to a caught-up client", lambda c: c.hot(c.now), _moved_hot),
+    Rule("moved to a copy that is behind", lambda c: c.lag(c.now) is not None, _moved_cold),
+    Rule("moved, state restored", always, _moved_cold),
 )
-_STATELESS: tuple[_Row, ...] = (
-    ("stateless, kept by its owner", lambda c: c.stays, _stateless_kept),
-    ("stateless, started on a client with free capacity", lambda c: c.is_new, _stateless_new),
-    ("leaves a client without threads", lambda c: not c.facts.threads[c.owner], _idle),
-    ("stateless, moved", _otherwise, _stateless_moved),
+_STATELESS: _Reasons = (
+    Rule("stateless, kept by its owner", lambda c: c.stays, _stateless_kept),
+    Rule("stateless, started on a client with free capacity", lambda c: c.is_new, _stateless_new),
+    Rule("leaves a client without threads", lambda c: not c.facts.threads[c.owner], _idle),
+    Rule("stateless, moved", always, _stateless_moved),
 )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from assignor.explain.actives import Reason
 from assignor.explain.facts import Facts
+from probing.rules import Rule, Rules, always, first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,9 @@ class _Copy:
         return self.facts.name(client)
 
 
+_Reasons = Rules[_Copy, Callable[[_Copy], str]]
+
+
 def copy_reason(facts: Facts, task: int, client: int) -> Reason:
     """Return why this standby or warm-up is on the client."""
     return _decide(_GIVEN, _Copy(facts=facts, task=task, client=client))
@@ -74,9 +78,9 @@ def dropped(facts: Facts, task: int) -> list[int]:
     return [client for client, _ in facts.state.copies(task) if client not in kept]
 
 
-def _decide(rules: "tuple[_Row, ...]", copy: _Copy) -> Reason:
-    rule, _, why = next(row for row in rules if row[1](copy))
-    return Reason(rule=rule, why=why(copy))
+def _decide(rules: _Reasons, copy: _Copy) -> Reason:
+    rule = first(rules, copy)
+    return Reason(rule=rule.name, why=rule.says(copy))
 
 
 def _progress(copy: _Copy) -> str:
@@ -193,40 +197,37 @@ def _elsewhere(copy: _Copy) -> str:
     return f"{_enough(copy)}; it was {_progress(copy)}"
 
 
-def _otherwise(_: _Copy) -> bool:
-    return True
-
-
-_Row = tuple[str, Callable[[_Copy], bool], Callable[[_Copy], str]]
-_GIVEN: tuple[_Row, ...] = (
-    ("warms up before the task moves here", lambda c: c.is_for_active and not c.is_hot, _warms_up),
-    (
+_GIVEN: _Reasons = (
+    Rule(
+        "warms up before the task moves here", lambda c: c.is_for_active and not c.is_hot, _warms_up
+    ),
+    Rule(
         "warms up before a standby moves here",
         lambda c: c.is_warmup and not c.is_hot and c.facts.trace is not None,
         _warms_up_standby,
     ),
-    ("extra copy, warms up", lambda c: c.is_extra and not c.is_hot, _extra),
-    ("kept until another is caught up", lambda c: c.is_passing and c.is_hot, _stands_in),
-    (
+    Rule("extra copy, warms up", lambda c: c.is_extra and not c.is_hot, _extra),
+    Rule("kept until another is caught up", lambda c: c.is_passing and c.is_hot, _stands_in),
+    Rule(
         "the former owner keeps its state",
         lambda c: c.facts.owner(c.task) == c.client and c.had_state,
         _former,
     ),
-    ("standby kept", lambda c: c.had_state, _kept),
-    ("standby moved here", lambda c: bool(_replaced(c)), _moved),
-    ("standby added", _otherwise, _new),
+    Rule("standby kept", lambda c: c.had_state, _kept),
+    Rule("standby moved here", lambda c: bool(_replaced(c)), _moved),
+    Rule("standby added", always, _new),
 )
-_DROPPED: tuple[_Row, ...] = (
-    (
+_DROPPED: _Reasons = (
+    Rule(
         "client has no threads",
         lambda c: not c.facts.threads[c.client],
         lambda c: f"{c.named(c.client)} has no threads",
     ),
-    ("no standbys configured", lambda c: c.wanted == 0, _enough),
-    (
+    Rule("no standbys configured", lambda c: c.wanted == 0, _enough),
+    Rule(
         "enough copies elsewhere",
         lambda c: len(c.facts.copies.get(c.task, ())) >= c.wanted,
         _elsewhere,
     ),
-    ("given up", _otherwise, _elsewhere),
+    Rule("given up", always, _elsewhere),
 )

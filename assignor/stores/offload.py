@@ -7,8 +7,8 @@ leader uses it. The leader never waits for a plan: if there is none, or it is da
 the group keeps its assignment, and a warning gives the reason.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from assignor.placement import (
     IntArray,
     Strategy,
     TaskAssignment,
+    Violation,
     fallback_prior,
     high_availability,
     is_ready,
@@ -28,88 +29,97 @@ from assignor.placement import (
 from assignor.stores.errors import StoreError
 from assignor.stores.fingerprint import Fingerprint, fingerprint_of
 from assignor.stores.plans import GroupPlan, PlanStore
+from probing.rules import Rule, Rules, first_or_none
 
 TASKS_AT_LEAST = 50_000
 """Default threshold: below it, a strategy answers within about two seconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
-    """One row of `REFUSALS`: its name, its condition, its message, and what helps."""
+class _Offer(NamedTuple):
+    """Inputs of a row: a group, a plan from the store, and the fingerprint of the group now."""
 
-    name: str
-    holds: Callable[[GroupState, GroupPlan, Fingerprint], bool]
-    why: Callable[[GroupState, GroupPlan], str]
-    remedy: str
+    state: GroupState
+    plan: GroupPlan
+    now: Fingerprint
 
+    @property
+    def clients(self) -> int:
+        return len(self.state.clients)
 
-def why_not(state: GroupState, plan: GroupPlan) -> str:
-    """Return why a plan cannot be used: the first row of `REFUSALS` that holds; "" if it can."""
-    now = fingerprint_of(state)
-    row = next((row for row in REFUSALS if row.holds(state, plan, now)), None)
-    return "" if row is None else f"{row.name}: {row.why(state, plan)}; {row.remedy}"
+    @property
+    def tasks(self) -> int:
+        return len(self.state.tasks)
 
+    @property
+    def problems(self) -> tuple[Violation, ...]:
+        return validate(self.state, self.plan.assignment)
 
-def _started_behind(state: GroupState, plan: GroupPlan) -> IntArray:
-    """Return tasks whose planned client was caught up then and is not now, unlike another copy.
+    @property
+    def started_behind(self) -> IntArray:
+        """Tasks whose planned client was caught up then and is not now, unlike another copy.
 
-    A task that the plan leaves where it ran does not start, also if no member reports to run it
-    now: a member that restores it reports its offsets instead.
-    """
-    active = plan.assignment.active
-    moved = state.stateful & (active != state.owner)
-    if plan.moves is not None:
-        moved &= plan.moves | (state.owner != NOBODY)
-    has_ready = state.starts_anywhere()
-    has_ready[state.copy_task()[state.is_caught_up()]] = True
-    late = moved & plan.ready & has_ready & ~is_ready(state, active)
-    return np.flatnonzero(late)
+        A task that the plan leaves where it ran does not start, also if no member reports to run it
+        now: a member that restores it reports its offsets instead.
+        """
+        state, plan = self.state, self.plan
+        active = plan.assignment.active
+        moved = state.stateful & (active != state.owner)
+        if plan.moves is not None:
+            moved &= plan.moves | (state.owner != NOBODY)
+        has_ready = state.starts_anywhere()
+        has_ready[state.copy_task()[state.is_caught_up()]] = True
+        late = moved & plan.ready & has_ready & ~is_ready(state, active)
+        return np.flatnonzero(late)
 
-
-def _first_started_behind(state: GroupState, plan: GroupPlan) -> str:
-    late = _started_behind(state, plan)
-    task = int(late[0])
-    client = state.clients[int(plan.assignment.active[task])]
-    return (
-        f"{len(late)} tasks would start on copies that are not caught up, "
-        f"for example {state.tasks[task]} on {client}"
-    )
+    @property
+    def behind(self) -> str:
+        """Number of these tasks, and the first one with its client."""
+        late = self.started_behind
+        task = int(late[0])
+        client = self.state.clients[int(self.plan.assignment.active[task])]
+        return (
+            f"{len(late)} tasks would start on copies that are not caught up, "
+            f"for example {self.state.tasks[task]} on {client}"
+        )
 
 
 _AGAIN = "run the Spark job again"
 
-REFUSALS = (
-    _Row(
+REFUSALS: Final[Rules[_Offer, str]] = (
+    Rule(
         name="members changed",
-        holds=lambda _, plan, now: plan.fingerprint.members != now.members,
-        why=lambda state, _: (
-            f"the plan was not made for the current {len(state.clients)} clients with their "
-            "threads, racks and tags"
-        ),
-        remedy=f"{_AGAIN}; without a state_dir, each restart of a member makes a new client",
+        holds=lambda o: o.plan.fingerprint.members != o.now.members,
+        says=f"{_AGAIN}; without a state_dir, each restart of a member makes a new client",
+        why="the plan was not made for the current {clients} clients with their threads, racks and"
+        " tags",
     ),
-    _Row(
+    Rule(
         name="topology changed",
-        holds=lambda _, plan, now: plan.fingerprint.topology != now.topology,
-        why=lambda state, _: (
-            f"the plan was not made for the current {len(state.tasks)} tasks and settings"
-        ),
-        remedy=_AGAIN,
+        holds=lambda o: o.plan.fingerprint.topology != o.now.topology,
+        says=_AGAIN,
+        why="the plan was not made for the current {tasks} tasks and settings",
     ),
-    _Row(
+    Rule(
         name="not valid",
-        holds=lambda state, plan, _: bool(validate(state, plan.assignment)),
-        why=lambda state, plan: validate(state, plan.assignment)[0].message,
-        remedy=_AGAIN,
+        holds=lambda o: bool(o.problems),
+        says=_AGAIN,
+        why="{problems[0].message}",
     ),
-    _Row(
+    Rule(
         name="stale",
-        holds=lambda state, plan, _: len(_started_behind(state, plan)) > 0,
-        why=_first_started_behind,
-        remedy=f"wait for their restore, or {_AGAIN}",
+        holds=lambda o: len(o.started_behind) > 0,
+        says=f"wait for their restore, or {_AGAIN}",
+        why="{behind}",
     ),
 )
-"""Reasons to reject a plan; the first row that holds gives the message."""
+"""Reasons to reject a plan, with what helps; if none holds, the plan is used."""
+
+
+def why_not(state: GroupState, plan: GroupPlan) -> str:
+    """Return why a plan cannot be used: the first row of `REFUSALS` that holds; "" if it can."""
+    offer = _Offer(state, plan, fingerprint_of(state))
+    rule = first_or_none(REFUSALS, offer)
+    return "" if rule is None else f"{rule.name}: {rule.sentence(offer)}; {rule.says}"
 
 
 class OffloadedPlans:

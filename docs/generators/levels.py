@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from probing.features import (
@@ -126,21 +126,21 @@ def render() -> str:
         _NATIVE,
         *(_feature(feature) for feature in NATIVE_FEATURES),
         _UPDATES,
-        _rules(REQUEST_RULES, "error"),
+        _rules("error", REQUEST_RULES),
         _KIP,
-        _rules(UPDATE_RULES[UpdateModel.KIP], "error"),
+        _rules("error", UPDATE_RULES[UpdateModel.KIP]),
         _SHIPPED,
-        _rules(UPDATE_RULES[UpdateModel.KAFKA], "error"),
+        _rules("error", UPDATE_RULES[UpdateModel.KAFKA]),
         _JOIN,
-        _rules(JOIN_RULES, "is_accepted"),
+        _rules("accepted", JOIN_RULES),
         _ROLES,
-        _rules(ROLE_RULES, "reaction"),
+        _rules("reaction", ROLE_RULES),
         _BOOTSTRAP,
-        _rules(BOOTSTRAP_RULES, "is_written"),
+        _rules("written", BOOTSTRAP_RULES, lambda says: says.is_written),
         _MIGRATION,
-        _rules(MIGRATION_RULES, "by_flag"),
+        _rules("decides", MIGRATION_RULES, lambda phase: _DECIDES[phase.by_flag]),
         _LOOK,
-        _rules(LOOK_RULES, "starts_rebalance"),
+        _rules("rebalance", LOOK_RULES, lambda says: says.starts_rebalance),
         _WORLD,
         _table(("rule", "promise"), [(rule.name, rule.promise) for rule in KRAFT_RULES]),
     ]
@@ -197,30 +197,21 @@ def _content() -> str:
     return _table(("kind of entry", "since level", "fields that came later (level)"), rows)
 
 
-_WHAT = {
-    "error": "error",
-    "is_accepted": "accepted",
-    "reaction": "reaction",
-    "is_written": "written",
-    "by_flag": "decides",
-    "starts_rebalance": "rebalance",
-}
+_DECIDES = {False: "the setting", True: "the flag"}
 
 
-def _rules(rules: Iterable[Any], attribute: str) -> str:
+def _rules(
+    what: str, rules: Iterable[Any], shown: Callable[[Any], object] = lambda says: says
+) -> str:
     rows = [
-        (at, rule.name, _shown(getattr(rule, attribute), attribute), _braces(rule.why))
+        (at, rule.name, _shown(shown(rule.says)), _braces(rule.why))
         for at, rule in enumerate(rules, start=1)
     ]
-    return _table(("", "rule", _WHAT[attribute], "why"), rows)
+    return _table(("", "rule", what, "why"), rows)
 
 
-def _shown(value: object, attribute: str) -> str:
-    if attribute == "by_flag":
-        return "the flag" if value else "the setting"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "-" if value == "NONE" else str(value)
+def _shown(value: object) -> str:
+    return {False: "no", True: "yes", "NONE": "-"}.get(value, str(value))
 
 
 def _braces(why: str) -> str:

@@ -15,8 +15,9 @@ from probing import (
     Release,
     Standing,
 )
-from probing.member.rules import DROPS_TASKS, FIRES_DURING_REBALANCE, HAS_FOLLOWUPS
+from probing.member.used_version import DROPS_TASKS, FIRES_DURING_REBALANCE, HAS_FOLLOWUPS
 from probing.releases.rows import ISSUES, LATEST_VERSION_SINCE, NATIVE_RELEASES, NATIVE_VERSIONS
+from probing.rules import always
 
 _TOP = """# Which version a group uses
 
@@ -134,7 +135,7 @@ def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     )
 
 
-def _template(text: str) -> str:
+def template(text: str) -> str:
     """Return a row's sentence with names for numbers: `{lowest_used}` becomes *lowest used*."""
     return re.sub(r"\{(\w+)\}", lambda found: f"*{found[1].replace('_', ' ')}*", text)
 
@@ -166,12 +167,12 @@ def _member_rules() -> list[str]:
             table(
                 ("rule", "the member", "why"),
                 [
-                    (rule.name, rule.action.value, _template(rule.why))
+                    (rule.name, rule.says.action.value, template(rule.why))
                     for rule in MEMBER_RULES[models[0]]
                 ],
             )
         )
-    follow = [(rule.name, _template(rule.why)) for rule in FOLLOWUP_RULES]
+    follow = [(rule.name, template(rule.why)) for rule in FOLLOWUP_RULES]
     parts += [
         "### Follow-up rebalances",
         "After the version is settled, models with follow-up rebalances use this table.",
@@ -196,13 +197,14 @@ def _leader_rules() -> list[str]:
     for model in LeaderModel:
         rows = []
         for rule in (rule for rule in LEADER_RULES if model in rule.models):
-            outcome = rule.outcome.value
+            says = rule.says
+            outcome = says.outcome.value
             if outcome == "answers":
-                future = rule.future_get.value
-                same = rule.future_get == rule.others_get
-                outcome = future if same else f"{rule.others_get.value}; future members: {future}"
-            rows.append((rule.name, outcome, _template(rule.why)))
-            if rule.is_unconditional:
+                future = says.future_get.value
+                same = says.future_get == says.others_get
+                outcome = future if same else f"{says.others_get.value}; future members: {future}"
+            rows.append((rule.name, outcome, template(rule.why)))
+            if rule.holds is always:
                 break
         parts += [
             f"### `{model.value}`: {_releases_of(model)}",
@@ -212,8 +214,8 @@ def _leader_rules() -> list[str]:
 
 
 def _native_rules() -> list[str]:
-    answers = [(rule.name, _template(rule.why)) for rule in NATIVE_ANSWER_RULES]
-    versions = [(rule.name, _template(rule.why)) for rule in NEXT_VERSION_RULES]
+    answers = [(rule.name, template(rule.why)) for rule in NATIVE_ANSWER_RULES]
+    versions = [(rule.name, template(rule.why)) for rule in NEXT_VERSION_RULES]
     return [
         _NATIVE,
         table(("answer", "why"), answers),
@@ -225,7 +227,7 @@ def _native_rules() -> list[str]:
 
 def _paths() -> list[str]:
     rows = [
-        (rule.name, "yes" if rule.possible else "no", _template(rule.why)) for rule in PATH_RULES
+        (rule.name, "yes" if rule.possible else "no", template(rule.why)) for rule in PATH_RULES
     ]
     return [
         "## From one release to another",

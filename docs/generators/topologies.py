@@ -1,8 +1,6 @@
 """docs/topologies.md: the rules of a rolling change of the topology, from their tables."""
 
-import re
-
-from docs.generators.negotiation import table
+from docs.generators.negotiation import table, template
 from probing.topologies import (
     CHAIN_RULES,
     CLAIM_RULES,
@@ -131,18 +129,18 @@ _LIMITS = """## Limits
 
 def render() -> str:
     """Return the whole page."""
-    forms = [(rule.name, "yes" if rule.remembered else "", _text(rule.why)) for rule in FORM_RULES]
-    units = [(rule.name, rule.form, _text(rule.why)) for rule in UNIT_RULES]
+    forms = [
+        (rule.name, "yes" if rule.says.remembered else "", template(rule.why))
+        for rule in FORM_RULES
+    ]
+    units = [(rule.name, rule.says, template(rule.why)) for rule in UNIT_RULES]
     chains = [
-        (rule.name, "wanted" if rule.runs_wanted else "other", _text(rule.why))
-        for rule in CHAIN_RULES
+        (rule.name, "wanted" if rule.says else "other", template(rule.why)) for rule in CHAIN_RULES
     ]
-    claims = [
-        (rule.name, "yes" if rule.believed else "no", _text(rule.why)) for rule in CLAIM_RULES
-    ]
-    members = [(rule.name, rule.treatment, _text(rule.why)) for rule in TOPOLOGY_MEMBER_RULES]
+    claims = [(rule.name, "yes" if rule.says else "no", template(rule.why)) for rule in CLAIM_RULES]
+    members = [(rule.name, rule.says, template(rule.why)) for rule in TOPOLOGY_MEMBER_RULES]
     answers = [
-        (rule.name, "yes" if rule.accepted else "no", _text(rule.why))
+        (rule.name, "yes" if rule.says else "no", template(rule.why))
         for rule in TOPOLOGY_ANSWER_RULES
     ]
     parts = [
@@ -163,7 +161,3 @@ def render() -> str:
         _LIMITS,
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _text(why: str) -> str:
-    return re.sub(r"\{(\w+)\}", lambda found: f"*{found[1].replace('_', ' ')}*", why)

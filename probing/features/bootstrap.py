@@ -7,10 +7,11 @@ update writes the first record.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from probing.features.kafka_table import default_levels
 from probing.features.updates.values import LevelRecord
+from probing.rules import Rule, Rules, always, first
 
 PREVIEW_LEVEL: Final = 1
 
@@ -29,44 +30,37 @@ class FoundLog:
     formatted_level: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BootstrapRule:
-    """One row: its condition, the level in force, whether it is written, and the sentence."""
+class FirstLevel(NamedTuple):
+    """The level in force, and whether it is written to the log."""
 
-    name: str
-    holds: Callable[[FoundLog], bool]
     level: Callable[[FoundLog], int]
     is_written: bool
-    why: str
 
 
-BOOTSTRAP_RULES: Final = (
-    BootstrapRule(
+BOOTSTRAP_RULES: Final[Rules[FoundLog, FirstLevel]] = (
+    Rule(
         name="the log has a level",
-        holds=lambda found: found.logged_level is not None,
-        level=lambda found: found.logged_level or PREVIEW_LEVEL,
-        is_written=False,
+        holds=lambda f: f.logged_level is not None,
+        says=FirstLevel(level=lambda f: f.logged_level or PREVIEW_LEVEL, is_written=False),
         why="the log sets metadata.version to {level}; the level that the directory was formatted"
         " with is ignored",
     ),
-    BootstrapRule(
+    Rule(
         name="formatted with a level",
-        holds=lambda found: found.formatted_level is not None,
-        level=lambda found: found.formatted_level or PREVIEW_LEVEL,
-        is_written=True,
+        holds=lambda f: f.formatted_level is not None,
+        says=FirstLevel(level=lambda f: f.formatted_level or PREVIEW_LEVEL, is_written=True),
         why="the log has no level yet; it starts at {level}, which the directory was formatted"
         " with",
     ),
-    BootstrapRule(
+    Rule(
         name="a preview cluster",
-        holds=lambda found: True,  # noqa: ARG005 the last row always holds
-        level=lambda found: PREVIEW_LEVEL,  # noqa: ARG005 whatever was found
-        is_written=False,
+        holds=always,
+        says=FirstLevel(level=lambda _: PREVIEW_LEVEL, is_written=False),
         why="neither the log nor the directory has a level: this was a preview cluster, which is"
         " at level {level}",
     ),
 )
-"""The first row that holds decides (KIP-778, initialization)."""
+"""KIP-778, initialization; sentences also have the level, as ``level``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +78,13 @@ def initial_level(found: FoundLog) -> InitialLevel:
 
     kraft.version is not set: it depends on how the voters are configured, not on the release.
     """
-    rule = next(row for row in BOOTSTRAP_RULES if row.holds(found))
-    level = rule.level(found)
-    levels = default_levels(level) if rule.is_written else {}
+    rule = first(BOOTSTRAP_RULES, found)
+    level = rule.says.level(found)
+    levels = default_levels(level) if rule.says.is_written else {}
     levels.pop("kraft.version", None)
     return InitialLevel(
         level=level,
         rule=rule.name,
-        why=rule.why.format(level=level),
+        why=rule.sentence(found, level=level),
         records=tuple(LevelRecord(feature=name, level=at) for name, at in levels.items()),
     )

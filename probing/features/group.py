@@ -5,11 +5,12 @@ member remembers the levels that it adopted, with their epoch, and the highest e
 broker lowers no level, an operator's downgrade has a higher epoch and does.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from probing.features.levels import NO_EPOCH, FinalizedLevels, newest_levels
+from probing.rules import Rule, Rules, always, first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,74 +26,70 @@ class LookNumbers:
     adopted: FinalizedLevels
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LookRule:
-    """One row: its condition, what the leader does, and the sentence.
+class LookOutcome(NamedTuple):
+    """What the leader does.
 
     Attributes:
-        name, holds, why: as in every table.
         starts_rebalance: start one rebalance, which informs all members.
         takes_epoch: adopt the epoch without a rebalance; the next rebalance propagates it.
     """
 
-    name: str
-    holds: Callable[[LookNumbers], bool]
-    starts_rebalance: bool
-    why: str
+    starts_rebalance: bool = False
     takes_epoch: bool = False
 
 
-LOOK_RULES: Final = (
-    LookRule(
+_NOTHING: Final = LookOutcome()
+
+LOOK_RULES: Final[Rules[LookNumbers, LookOutcome]] = (
+    Rule(
         name="no broker answered",
         holds=lambda n: n.polled.epoch == NO_EPOCH,
-        starts_rebalance=False,
+        says=_NOTHING,
         why="no broker returned levels; stay at epoch {adopted.epoch}",
     ),
-    LookRule(
+    Rule(
         name="a stale broker",
         holds=lambda n: n.polled.epoch < n.adopted.epoch,
-        starts_rebalance=False,
+        says=_NOTHING,
         why="the broker is at epoch {polled.epoch}, the group at {adopted.epoch}: the broker is"
         " stale, the group keeps its levels",
     ),
-    LookRule(
+    Rule(
         name="nothing new",
         holds=lambda n: n.polled == n.adopted,
-        starts_rebalance=False,
+        says=_NOTHING,
         why="the group has these levels already",
     ),
     # Raised and lowered again since the last poll. If the leader did not take the epoch, a broker
     # that still has the level in between would look newer than the group.
-    LookRule(
+    Rule(
         name="only the epoch is new",
         holds=lambda n: n.polled.levels == n.adopted.levels,
-        starts_rebalance=False,
-        takes_epoch=True,
+        says=LookOutcome(takes_epoch=True),
         why="the group has these levels already; only their epoch is new: {polled.epoch} after"
         " {adopted.epoch}",
     ),
-    LookRule(
+    Rule(
         name="new levels",
         holds=lambda n: n.polled.epoch > n.adopted.epoch,
-        starts_rebalance=True,
+        says=LookOutcome(starts_rebalance=True),
         why="levels changed at epoch {polled.epoch}, the group is at {adopted.epoch}; one rebalance"
         " tells all members",
     ),
-    LookRule(
+    Rule(
         name="one epoch, two answers",
-        holds=lambda n: True,  # noqa: ARG005 the last row always holds
-        starts_rebalance=False,
+        holds=always,
+        says=_NOTHING,
         why="for epoch {polled.epoch} the broker has other levels than the group; the level log was"
         " recreated, finalize the levels again",
     ),
 )
-"""The first row that holds decides (KIP-584, T3 to T4)."""
+"""What a group leader does after a poll (KIP-584, T3 to T4)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookDecision:
-    """What the leader does (fields as in ``LookRule``), the row that decided, and its sentence."""
+    """What the leader does (see ``LookOutcome``), the row that decided, and its sentence."""
 
     starts_rebalance: bool
     takes_epoch: bool
@@ -102,13 +99,12 @@ class LookDecision:
 
 def decide_look(numbers: LookNumbers) -> LookDecision:
     """Return what the leader does after a poll."""
-    rule = next(row for row in LOOK_RULES if row.holds(numbers))
-    why = rule.why.format(polled=numbers.polled, adopted=numbers.adopted)
+    rule = first(LOOK_RULES, numbers)
     return LookDecision(
-        starts_rebalance=rule.starts_rebalance,
-        takes_epoch=rule.takes_epoch,
+        starts_rebalance=rule.says.starts_rebalance,
+        takes_epoch=rule.says.takes_epoch,
         rule=rule.name,
-        why=why,
+        why=rule.sentence(numbers),
     )
 
 

@@ -4,13 +4,13 @@ A node may join if its supported ranges contain every finalized level (KIP-584).
 levels, its own ranges and what to do, and stays fenced (KIP-778).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from probing.features.levels import FinalizedLevels
 from probing.features.table import FeatureTable
 from probing.features.updates.values import NodeSupport
+from probing.rules import Rule, Rules, always, first
 
 UNSUPPORTED_VERSION: Final = 35
 """Kafka's error code for a registration that is rejected because of a level."""
@@ -63,38 +63,28 @@ class JoinNumbers:
         return "none" if found is None else str(found)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinRule:
-    """One row: its condition, whether the node may join, and the sentence."""
-
-    name: str
-    holds: Callable[[JoinNumbers], bool]
-    is_accepted: bool
-    why: str
-
-
-JOIN_RULES: Final = (
-    JoinRule(
+JOIN_RULES: Final[Rules[JoinNumbers, bool]] = (
+    Rule(
         name="levels do not count yet",
         holds=lambda n: not (n.is_enabled and n.node.is_migrated),
-        is_accepted=True,
+        says=True,
         why="{who} joins unchecked: levels apply once every node has the migration version",
     ),
-    JoinRule(
+    Rule(
         name="lacks a finalized level",
         holds=lambda n: bool(n.lacking),
-        is_accepted=False,
+        says=False,
         why="{who} cannot join, because it does not support {lacking_text}; start it with a release"
         " that does, or lower the level first",
     ),
-    JoinRule(
+    Rule(
         name="supports all",
-        holds=lambda n: True,  # noqa: ARG005 the last row always holds
-        is_accepted=True,
+        holds=always,
+        says=True,
         why="{who} supports every finalized level",
     ),
 )
-"""The first row that holds decides (KIP-584, KIP-778)."""
+"""Whether the node may join (KIP-584, KIP-778)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +104,10 @@ class JoinDecision:
 
 def decide_join(numbers: JoinNumbers) -> JoinDecision:
     """Return whether a node may join. Features that are off (level 0) are not checked."""
-    rule = next(row for row in JOIN_RULES if row.holds(numbers))
-    why = rule.why.format(who=numbers.who, lacking_text=numbers.lacking_text)
-    lacking = () if rule.is_accepted else numbers.lacking
-    return JoinDecision(is_accepted=rule.is_accepted, rule=rule.name, why=why, lacking=lacking)
+    rule = first(JOIN_RULES, numbers)
+    return JoinDecision(
+        is_accepted=rule.says,
+        rule=rule.name,
+        why=rule.sentence(numbers),
+        lacking=() if rule.says else numbers.lacking,
+    )

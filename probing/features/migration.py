@@ -5,10 +5,11 @@ online. It applies only to nodes whose setting is at least the migration version
 bounce that lowers the setting is the emergency rollback.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
+
+from probing.rules import Rule, Rules, always, first
 
 
 class Phase(IntEnum):
@@ -18,6 +19,11 @@ class Phase(IntEnum):
     BOTH = 2
     FLAG = 3
     SETTING_RETIRED = 4
+
+    @property
+    def by_flag(self) -> bool:
+        """Tell whether the flag decides, not the setting."""
+        return self in {Phase.FLAG, Phase.SETTING_RETIRED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,49 +46,34 @@ class ProtocolSetup:
         return self.setting is None or self.setting >= self.migration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MigrationRule:
-    """One row: its condition, the phase, whether the flag decides, and the sentence."""
-
-    name: str
-    holds: Callable[[ProtocolSetup], bool]
-    phase: Phase
-    by_flag: bool
-    why: str
-
-
-MIGRATION_RULES: Final = (
-    MigrationRule(
+MIGRATION_RULES: Final[Rules[ProtocolSetup, Phase]] = (
+    Rule(
         name="setting is retired",
         holds=lambda s: s.setting is None,
-        phase=Phase.SETTING_RETIRED,
-        by_flag=True,
+        says=Phase.SETTING_RETIRED,
         why="the program no longer has a static setting; the flag decides: {flag}",
     ),
-    MigrationRule(
+    Rule(
         name="setting is below the migration version",
         holds=lambda s: not s.is_migrated,
-        phase=Phase.SETTING_ONLY,
-        by_flag=False,
+        says=Phase.SETTING_ONLY,
         why="the setting {setting} is below the migration version {migration}; the setting decides,"
         " finalized levels are ignored",
     ),
-    MigrationRule(
+    Rule(
         name="flag is not finalized",
         holds=lambda s: s.flag == 0,
-        phase=Phase.BOTH,
-        by_flag=False,
+        says=Phase.BOTH,
         why="the flag is not finalized yet; the setting decides: {setting}",
     ),
-    MigrationRule(
+    Rule(
         name="flag is finalized",
-        holds=lambda s: True,  # noqa: ARG005 the last row always holds
-        phase=Phase.FLAG,
-        by_flag=True,
+        holds=always,
+        says=Phase.FLAG,
         why="the flag is finalized at {flag} and decides; the setting {setting} is ignored",
     ),
 )
-"""The first row that holds decides (KIP-584, phases 1 to 4)."""
+"""The phase of the node (KIP-584)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +88,6 @@ class ProtocolDecision:
 
 def decide_protocol(setup: ProtocolSetup) -> ProtocolDecision:
     """Return the level that a node uses."""
-    rule = next(row for row in MIGRATION_RULES if row.holds(setup))
-    level = setup.flag if rule.by_flag or setup.setting is None else setup.setting
-    why = rule.why.format(flag=setup.flag, setting=setup.setting, migration=setup.migration)
-    return ProtocolDecision(level=level, phase=rule.phase, rule=rule.name, why=why)
+    rule = first(MIGRATION_RULES, setup)
+    level = setup.flag if rule.says.by_flag or setup.setting is None else setup.setting
+    return ProtocolDecision(level=level, phase=rule.says, rule=rule.name, why=rule.sentence(setup))

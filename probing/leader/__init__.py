@@ -1,14 +1,9 @@
 """Version probing of the leader (KIP-268): the version and content of every answer."""
 
+from probing.leader.answers import LEADER_RULES, AnswerDecision, Content, MemberVersions
 from probing.leader.decide import LeaderDecision, decide_answers
 from probing.leader.native_answers import NATIVE_ANSWER_RULES
-from probing.leader.next_version import (
-    NEXT_VERSION_RULES,
-    NextVersionNumbers,
-    next_version_for,
-    why_next_version,
-)
-from probing.leader.rules import LEADER_RULES, AnswerDecision, Content, MemberVersions
+from probing.leader.next_version import NEXT_VERSION_RULES, NextVersionNumbers
 
 __all__ = [
     "LEADER_RULES",
@@ -20,6 +15,4 @@ __all__ = [
     "MemberVersions",
     "NextVersionNumbers",
     "decide_answers",
-    "next_version_for",
-    "why_next_version",
 ]

@@ -1,6 +1,6 @@
 """Version probing of the leader: the answer to every member of the group.
 
-This module turns the subscriptions into the inputs of the table in ``rules.py``, and the row that
+This module turns the subscriptions into the inputs of the table in ``answers.py``, and the row that
 decides into one answer per member. No subscription raises: a leader that ends is an outcome, with a
 sentence that says what to do.
 """
@@ -9,20 +9,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from probing.leader.native_answers import decide_native_answer, next_version_numbers
-from probing.leader.next_version import next_version_for
-from probing.leader.rules import (
-    LEADER_RULES,
+from probing.leader import answers, next_version
+from probing.leader.answers import (
     OWN_LATEST,
     AnswerDecision,
     Content,
     GroupVersions,
+    LeaderAnswers,
     LeaderOutcome,
-    LeaderRule,
     MemberVersions,
 )
+from probing.leader.native_answers import decide_native_answer, next_version_numbers
 from probing.member import Refuse
 from probing.releases import Release
+from probing.rules import Rule, first
 from probing.versions import (
     EARLIEST_NATIVE_VERSION,
     EARLIEST_PROBEABLE_VERSION,
@@ -33,6 +33,7 @@ from probing.versions import (
 ASSIGNMENT_ERROR: Final = 3
 """Error code of an answer that stops every Kafka member that can read it."""
 
+_Row = Rule[GroupVersions, LeaderAnswers]
 _NAMES_MAX: Final = 8
 _CHECKS_SUPPORTED_SINCE: Final = (2, 5)
 """Kafka's decoder refuses a supported version below the used one from this series on."""
@@ -91,27 +92,27 @@ def decide_answers(
     """
     group = _group_versions(release, members, level=level)
     model = release.leader_model
-    rule = next(rule for rule in LEADER_RULES if model in rule.models and rule.holds(group))
-    why = _sentence(rule, group)
-    if rule.outcome is LeaderOutcome.DIES:
+    rule = first((rule for rule in answers.LEADER_RULES if model in rule.models), group)
+    says, why = rule.says, _sentence(rule, group)
+    if says.outcome is LeaderOutcome.DIES:
         return _decision(group, rule, why, (), version=0, common=UNKNOWN_VERSION)
     natives = [decide_native_answer(group, member) for member in group.natives]
-    if rule.outcome is LeaderOutcome.ERROR_TO_ALL:
+    if says.outcome is LeaderOutcome.ERROR_TO_ALL:
         # Kafka writes errors in the leader's latest version, which older members cannot read.
         version = common = group.latest
     elif natives and not group.members:
         lowest = min(natives, key=lambda answer: answer.version)
         version, common = lowest.version, lowest.commonly_supported_version
     else:
-        version = group.lowest_used if rule.fixed_version is None else rule.fixed_version
-        common = group.latest if rule.second_number == OWN_LATEST else group.lowest_supported
+        version = group.lowest_used if says.fixed_version is None else says.fixed_version
+        common = group.latest if says.second_number == OWN_LATEST else group.lowest_supported
         common = _on_the_wire(version, common)
-    answers = [
+    replies = [
         *natives,
         *(_answer(group, rule, why, m, version=version, common=common) for m in group.members),
         *(_quarantined_answer(group, m, version=version, common=common) for m in group.quarantined),
     ]
-    return _decision(group, rule, why, answers, version=version, common=common)
+    return _decision(group, rule, why, replies, version=version, common=common)
 
 
 def _on_the_wire(version: int, common: int) -> int:
@@ -165,17 +166,15 @@ def _names(members: Sequence[MemberVersions]) -> str:
     return f"{names} and {more} more" if more > 0 else names
 
 
-def _sentence(rule: LeaderRule, group: GroupVersions) -> str:
+def _sentence(rule: _Row, group: GroupVersions) -> str:
     """Fill in the row's sentence."""
-    why = rule.why.format(
+    why = rule.sentence(
+        group,
         future=_names(group.future),
         future_version=max((m.used_version for m in group.future), default=UNKNOWN_VERSION),
         quarantined=_names(group.quarantined),
         unknown_version=max(group.undecodable, default=UNKNOWN_VERSION),
         series=group.release.series,
-        latest=group.latest,
-        lowest_used=group.lowest_used,
-        lowest_supported=group.lowest_supported,
     )
     if not (group.natives and group.members):
         return why
@@ -184,17 +183,18 @@ def _sentence(rule: LeaderRule, group: GroupVersions) -> str:
 
 def _decision(
     group: GroupVersions,
-    rule: LeaderRule,
+    rule: _Row,
     why: str,
     answers: Sequence[AnswerDecision],
     *,
     version: int,
     common: int,
 ) -> LeaderDecision:
-    dies = rule.outcome is LeaderOutcome.DIES
-    error = rule.outcome is LeaderOutcome.ERROR_TO_ALL
+    dies = rule.says.outcome is LeaderOutcome.DIES
+    error = rule.says.outcome is LeaderOutcome.ERROR_TO_ALL
     unread = [member for member in group.natives if not member.readable]
-    next_version, next_rule = next_version_for(next_version_numbers(group))
+    numbers = next_version_numbers(group)
+    next_rule = first(next_version.NEXT_VERSION_RULES, numbers)
     return LeaderDecision(
         version=version,
         commonly_supported_version=common,
@@ -207,14 +207,14 @@ def _decision(
         refusal=Refuse(rule=rule.name, why=why) if dies else None,
         rule=rule.name,
         why=why,
-        next_version=next_version if group.natives else 0,
+        next_version=next_rule.says(numbers) if group.natives else 0,
         next_version_rule=next_rule.name if group.natives else "",
     )
 
 
 def _answer(
     group: GroupVersions,
-    rule: LeaderRule,
+    rule: _Row,
     why: str,
     member: MemberVersions,
     *,
@@ -222,12 +222,12 @@ def _answer(
     common: int,
 ) -> AnswerDecision:
     """Return the answer to one member under the row that decided."""
-    content = rule.others_get
-    if rule.outcome is LeaderOutcome.ERROR_TO_ALL:
+    content = rule.says.others_get
+    if rule.says.outcome is LeaderOutcome.ERROR_TO_ALL:
         content = Content.ERROR
     elif member.used_version > group.latest:
-        content = rule.future_get
-        if rule.future_numbers == OWN_LATEST:
+        content = rule.says.future_get
+        if rule.says.future_numbers == OWN_LATEST:
             version = common = group.latest
     return AnswerDecision(
         member_id=member.member_id,

@@ -5,13 +5,14 @@ each is answered in the version that it wrote, which it can read. The first row 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from probing.leader.next_version import NextVersionNumbers, next_version_for, why_next_version
-from probing.leader.rules import AnswerDecision, Content, GroupVersions, MemberVersions
+from probing.leader import next_version
+from probing.leader.answers import AnswerDecision, Content, GroupVersions, MemberVersions
+from probing.leader.next_version import NextVersionNumbers
 from probing.member import NativeAnswer
 from probing.releases import Release
+from probing.rules import Rule, Rules, always, first
 from probing.versions import (
     EARLIEST_NATIVE_VERSION,
     EARLIEST_PROBEABLE_VERSION,
@@ -20,44 +21,47 @@ from probing.versions import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NativeAnswerRule:
-    """One row: its condition, and the version of the answer. ``why`` is a format string."""
+class NativeNumbers(NamedTuple):
+    """Inputs of a row: the leader's release, and what a native member wrote."""
 
-    name: str
-    holds: Callable[[Release, MemberVersions], bool]
-    version: Callable[[Release, MemberVersions], int]
-    why: str
+    release: Release
+    member: MemberVersions
+
+    @property
+    def used(self) -> int:
+        """The version that the member wrote."""
+        return self.member.used_version
+
+    @property
+    def nearest(self) -> int:
+        """The leader's greatest version that is at most the one that the member wrote."""
+        nearest = greatest_known_version(self.release.readable_versions, at_most=self.used)
+        return nearest or EARLIEST_NATIVE_VERSION
 
 
-def _nearest_version(release: Release, member: MemberVersions) -> int:
-    """Return the leader's greatest version that is at most the one that the member wrote."""
-    nearest = greatest_known_version(release.readable_versions, at_most=member.used_version)
-    return nearest or EARLIEST_NATIVE_VERSION
-
-
-NATIVE_ANSWER_RULES: Final = (
-    NativeAnswerRule(
+NATIVE_ANSWER_RULES: Final[Rules[NativeNumbers, Callable[[NativeNumbers], int]]] = (
+    Rule(
         name="native body that cannot be read",
-        holds=lambda _, member: not member.readable,
-        version=lambda *_: EARLIEST_NATIVE_VERSION,
+        holds=lambda n: not n.member.readable,
+        says=lambda _: EARLIEST_NATIVE_VERSION,
         why="wrote version {used}, whose body this leader cannot read; answered in {version}, which"
         " every native member reads, and placed without its state until it writes a lower version",
     ),
-    NativeAnswerRule(
+    Rule(
         name="native member in the version it wrote",
-        holds=lambda release, member: member.used_version in release.readable_versions,
-        version=lambda _, member: member.used_version,
+        holds=lambda n: n.used in n.release.readable_versions,
+        says=lambda n: n.used,
         why="answered in version {version}, which it wrote",
     ),
-    NativeAnswerRule(
+    Rule(
         name="native member above the leader, and readable",
-        holds=lambda *_: True,
-        version=_nearest_version,
+        holds=always,
+        says=lambda n: n.nearest,
         why="wrote version {used}, which this leader reads but does not write; answered in"
         " {version}",
     ),
 )
+"""The version of the answer; sentences also have it, as ``version``."""
 
 
 def next_version_numbers(
@@ -76,20 +80,21 @@ def next_version_numbers(
 
 def decide_native_answer(group: GroupVersions, member: MemberVersions) -> AnswerDecision:
     """Return the answer of a native leader to one native member."""
-    release = group.release
-    rule = next(rule for rule in NATIVE_ANSWER_RULES if rule.holds(release, member))
-    version = rule.version(release, member)
+    written = NativeNumbers(group.release, member)
+    rule = first(NATIVE_ANSWER_RULES, written)
+    version = rule.says(written)
     numbers = next_version_numbers(group, member)
-    next_version, next_rule = next_version_for(numbers)
-    sentence = rule.why.format(used=member.used_version, version=version)
+    next_rule = first(next_version.NEXT_VERSION_RULES, numbers)
+    following = next_rule.says(numbers)
+    next_why = next_rule.sentence(numbers, next_version=following)
     return AnswerDecision(
         member_id=member.member_id,
         version=version,
-        commonly_supported_version=_second_number(release, version, numbers.lowest_native),
+        commonly_supported_version=_second_number(group.release, version, numbers.lowest_native),
         content=Content.NORMAL,
         rule=rule.name,
-        why=f"{sentence}. {next_rule.name}: {why_next_version(numbers, next_rule)}",
-        native=NativeAnswer(next_version=next_version, subscription_read=member.readable),
+        why=f"{rule.sentence(written, version=version)}. {next_rule.name}: {next_why}",
+        native=NativeAnswer(next_version=following, subscription_read=member.readable),
     )
 
 

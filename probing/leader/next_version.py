@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from probing.rules import Rule, Rules, always
 from probing.versions import EARLIEST_PROBEABLE_VERSION, greatest_known_version
 
 
@@ -47,27 +48,14 @@ class NextVersionNumbers:
         return max(known or 0, EARLIEST_PROBEABLE_VERSION)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NextVersionRule:
-    """One row: its condition, the version to write next, and the sentence for people.
-
-    ``why`` is a format string over the values that ``why_next_version`` gives it.
-    """
-
-    name: str
-    holds: Callable[[NextVersionNumbers], bool]
-    says: Callable[[NextVersionNumbers], int]
-    why: str
-
-
-NEXT_VERSION_RULES: Final = (
-    NextVersionRule(
+NEXT_VERSION_RULES: Final[Rules[NextVersionNumbers, Callable[[NextVersionNumbers], int]]] = (
+    Rule(
         name="pinned",
         holds=lambda n: n.pinned_version is not None,
         says=lambda n: n.pinned_version or 0,
         why="its upgrade.from pins version {pinned_version}; this does not limit other members",
     ),
-    NextVersionRule(
+    Rule(
         name="a JVM member writes 1 or 2",
         holds=lambda n: (
             n.jvm_lowest_used is not None and n.jvm_lowest_used < EARLIEST_PROBEABLE_VERSION
@@ -76,7 +64,7 @@ NEXT_VERSION_RULES: Final = (
         why="a JVM member writes version {jvm_lowest_used}; if it is pinned and leads, it ends the"
         " group at a version above its own latest, and {next_version} never is",
     ),
-    NextVersionRule(
+    Rule(
         name="as far as the JVM members go",
         holds=lambda n: n.jvm_lowest_used is not None,
         says=lambda n: (
@@ -85,27 +73,12 @@ NEXT_VERSION_RULES: Final = (
         why="all JVM members support version {jvm_second_number}; with it, a JVM member can become"
         " leader without an extra rebalance (at most the finalized level)",
     ),
-    NextVersionRule(
+    Rule(
         name="natives only",
-        holds=lambda _: True,
+        holds=always,
         says=lambda n: n.capped,
         why="all members are native; {next_version} is the greatest version that all of them read,"
         " at most the finalized level",
     ),
 )
-
-
-def next_version_for(numbers: NextVersionNumbers) -> tuple[int, NextVersionRule]:
-    """Return the version that the member writes next, and the row that decided."""
-    rule = next(rule for rule in NEXT_VERSION_RULES if rule.holds(numbers))
-    return rule.says(numbers), rule
-
-
-def why_next_version(numbers: NextVersionNumbers, rule: NextVersionRule) -> str:
-    """Fill in the row's sentence."""
-    return rule.why.format(
-        pinned_version=numbers.pinned_version,
-        jvm_lowest_used=numbers.jvm_lowest_used,
-        jvm_second_number=numbers.jvm_second_number,
-        next_version=rule.says(numbers),
-    )
+"""The version to write next; sentences also have it, as ``next_version``."""

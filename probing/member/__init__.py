@@ -27,7 +27,7 @@ from probing.member.next_subscription import (
     start_member,
     subscription_version,
 )
-from probing.member.rules import MEMBER_RULES
+from probing.member.used_version import MEMBER_RULES
 
 __all__ = [
     "FOLLOWUP_RULES",

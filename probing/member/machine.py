@@ -1,15 +1,16 @@
 """Version probing of one member as a state machine: events in, commands out.
 
 The state is small: the version that the member writes, and when it wants the next rebalance. The
-tables of its model (``rules.py``) decide about versions; ``FOLLOWUP_RULES`` then decides about the
-follow-up rebalances of KIP-441.
+tables of its model (``used_version.py``) decide about versions; ``FOLLOWUP_RULES`` then decides
+about the follow-up rebalances of KIP-441.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, assert_never
 
 from probing.features import FinalizedLevels, newest_levels
+from probing.member import used_version
 from probing.member.events import (
     ERROR_NAMES,
     INFORMATIVE_ERROR,
@@ -30,16 +31,44 @@ from probing.member.events import (
 )
 from probing.member.level_cap import capped_version, protocol_level
 from probing.member.next_subscription import MemberState, go_by
-from probing.member.rules import (
+from probing.member.used_version import (
     DROPS_TASKS,
     FIRES_DURING_REBALANCE,
     HAS_FOLLOWUPS,
     SURVIVES_ERRORS,
     Action,
     VersionNumbers,
-    first_rule,
 )
+from probing.rules import Rule, Rules, always, first
 from probing.versions import NO_REBALANCE
+
+FOLLOWUP_RULES: Final[Rules[AssignmentReceived, Callable[[AssignmentReceived], int]]] = (
+    Rule(
+        name="host is missing",
+        holds=lambda e: e.host_missing,
+        says=lambda _: 0,
+        why="the group's host map lacks this member's endpoint; rejoin to add it",
+    ),
+    Rule(
+        name="tasks wait to be revoked",
+        holds=lambda e: e.next_rebalance_ms <= 0,
+        says=lambda _: 0,
+        why="the leader asks for a rebalance at once: tasks must be revoked before they move",
+    ),
+    Rule(
+        name="follow-up was asked for",
+        holds=lambda e: e.next_rebalance_ms < NO_REBALANCE,
+        says=lambda e: e.next_rebalance_ms,
+        why="the leader asks for a rebalance at {at_ms} ms: warm-ups may be caught up then",
+    ),
+    Rule(
+        name="nothing to follow",
+        holds=always,
+        says=lambda _: NO_REBALANCE,
+        why="no follow-up rebalance was asked for",
+    ),
+)
+"""When the next rebalance is; 0: now. Kafka has these conditions in this order since 2.6."""
 
 
 def member_step(state: MemberState, event: Event) -> tuple[MemberState, tuple[Command, ...]]:
@@ -101,19 +130,10 @@ def _assignment_received(
         native=event.native,
         pinned=state.pinned,
     )
-    rule = first_rule(state.model, numbers)
-    version = rule.writes(numbers)
-    why = rule.why.format(
-        used=numbers.used,
-        received=numbers.received,
-        common=numbers.common,
-        error_code=numbers.error_code,
-        latest=numbers.latest,
-        offered=numbers.offered,
-        requested=numbers.requested,
-        leader_readable=numbers.leader_readable,
-    )
-    match rule.action:
+    rule = first(used_version.MEMBER_RULES[state.model], numbers)
+    version = rule.says.writes(numbers)
+    why = rule.sentence(numbers)
+    match rule.says.action:
         case Action.REFUSE:
             refusal = Refuse(rule=rule.name, why=why)
             if state.model in SURVIVES_ERRORS:
@@ -140,7 +160,7 @@ def _assignment_received(
             state, followup = _follow_up(state, event)
             return state, (keep, *followup)
         case _:
-            assert_never(rule.action)
+            assert_never(rule.says.action)
 
 
 def _report_error(
@@ -164,9 +184,9 @@ def _follow_up(
     """Decide about the next rebalance, for models that have follow-ups."""
     if state.model not in HAS_FOLLOWUPS:
         return state, ()
-    rule = next(rule for rule in FOLLOWUP_RULES if rule.holds(event))
-    at_ms = rule.at_ms(event)
-    why = rule.why.format(at_ms=at_ms)
+    rule = first(FOLLOWUP_RULES, event)
+    at_ms = rule.says(event)
+    why = rule.sentence(event, at_ms=at_ms)
     if at_ms == 0:
         rejoin = RejoinNow(used_version=state.used_version, rule=rule.name, why=why)
         return replace(state, next_rebalance_ms=NO_REBALANCE), (rejoin,)
@@ -187,42 +207,3 @@ def _time_passed(state: MemberState, now_ms: int) -> tuple[MemberState, tuple[Co
         why=f"the rebalance asked for at {state.next_rebalance_ms} ms is due at {now_ms} ms",
     )
     return replace(state, next_rebalance_ms=NO_REBALANCE), (rejoin,)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FollowupRule:
-    """One row of the follow-ups: its condition, and when to rejoin (0 now, or never)."""
-
-    name: str
-    holds: Callable[[AssignmentReceived], bool]
-    at_ms: Callable[[AssignmentReceived], int]
-    why: str
-
-
-FOLLOWUP_RULES: Final = (
-    FollowupRule(
-        name="host is missing",
-        holds=lambda e: e.host_missing,
-        at_ms=lambda _: 0,
-        why="the group's host map lacks this member's endpoint; rejoin to add it",
-    ),
-    FollowupRule(
-        name="tasks wait to be revoked",
-        holds=lambda e: e.next_rebalance_ms <= 0,
-        at_ms=lambda _: 0,
-        why="the leader asks for a rebalance at once: tasks must be revoked before they move",
-    ),
-    FollowupRule(
-        name="follow-up was asked for",
-        holds=lambda e: e.next_rebalance_ms < NO_REBALANCE,
-        at_ms=lambda e: e.next_rebalance_ms,
-        why="the leader asks for a rebalance at {at_ms} ms: warm-ups may be caught up then",
-    ),
-    FollowupRule(
-        name="nothing to follow",
-        holds=lambda _: True,
-        at_ms=lambda _: NO_REBALANCE,
-        why="no follow-up rebalance was asked for",
-    ),
-)
-"""The first row that holds decides. Kafka has used the same conditions in this order since 2.6."""

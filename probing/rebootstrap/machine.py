@@ -6,10 +6,9 @@ table decides, :data:`REBOOTSTRAP_RULES`. Beyond both KIPs, rebootstraps without
 between back off like connections, which limits the load while a cluster is down.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final, assert_never
+from typing import Final, NamedTuple, assert_never
 
 from probing.rebootstrap.config import RebootstrapConfig, RecoveryStrategy
 from probing.rebootstrap.events import (
@@ -28,6 +27,7 @@ from probing.rebootstrap.events import (
     RebootstrapEvent,
     ReportRequired,
 )
+from probing.rules import Rule, Rules, always, first
 
 NEVER_MS: Final = 2**63 - 1
 
@@ -93,18 +93,22 @@ class RebootstrapOutcome(Enum):
     GO_ON = "go on"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RebootstrapRule:
-    """One row: its condition, its outcome, and the sentence for the log."""
+class RebootstrapFacts(NamedTuple):
+    """Inputs of a row: the state of the client, and the time."""
 
-    name: str
-    holds: Callable[[RebootstrapState, int], bool]
-    outcome: RebootstrapOutcome
-    why: str
+    state: RebootstrapState
+    now_ms: int
 
+    @property
+    def nodes(self) -> int:
+        """Number of known nodes."""
+        return len(self.state.nodes)
 
-def _waited_ms(state: RebootstrapState, now_ms: int) -> int:
-    return 0 if state.attempt_started_ms is None else now_ms - state.attempt_started_ms
+    @property
+    def waited_ms(self) -> int:
+        """How long the client has waited for metadata; 0 if it waits for none."""
+        started_ms = self.state.attempt_started_ms
+        return 0 if started_ms is None else self.now_ms - started_ms
 
 
 def _none_available(state: RebootstrapState, now_ms: int) -> bool:
@@ -115,59 +119,59 @@ def _never(state: RebootstrapState) -> bool:
     return state.config.strategy is RecoveryStrategy.NONE
 
 
-REBOOTSTRAP_RULES: Final = (
-    RebootstrapRule(
+REBOOTSTRAP_RULES: Final[Rules[RebootstrapFacts, RebootstrapOutcome]] = (
+    Rule(
         name="demanded but forbidden",
-        holds=lambda s, _: _never(s) and s.demanded,
-        outcome=RebootstrapOutcome.REPORT,
+        holds=lambda f: _never(f.state) and f.state.demanded,
+        says=RebootstrapOutcome.REPORT,
         why="the server answers REBOOTSTRAP_REQUIRED (129), and metadata.recovery.strategy=none"
         " forbids it; set it to rebootstrap, or restart this client",
     ),
-    RebootstrapRule(
+    Rule(
         name="forbidden",
-        holds=lambda s, _: _never(s),
-        outcome=RebootstrapOutcome.GO_ON,
+        holds=lambda f: _never(f.state),
+        says=RebootstrapOutcome.GO_ON,
         why="metadata.recovery.strategy=none",
     ),
-    RebootstrapRule(
+    Rule(
         name="under way",
-        holds=lambda s, _: s.resolving,
-        outcome=RebootstrapOutcome.GO_ON,
+        holds=lambda f: f.state.resolving,
+        says=RebootstrapOutcome.GO_ON,
         why="bootstrap.servers are being resolved",
     ),
-    RebootstrapRule(
+    Rule(
         name="too soon after the last",
-        holds=lambda s, now_ms: now_ms < s.not_before_ms,
-        outcome=RebootstrapOutcome.GO_ON,
+        holds=lambda f: f.now_ms < f.state.not_before_ms,
+        says=RebootstrapOutcome.GO_ON,
         why="no metadata since the last rebootstrap; the next one waits for its back-off",
     ),
-    RebootstrapRule(
+    Rule(
         name="demanded by the server",
-        holds=lambda s, _: s.demanded,
-        outcome=RebootstrapOutcome.BEGIN_AGAIN,
+        holds=lambda f: f.state.demanded,
+        says=RebootstrapOutcome.BEGIN_AGAIN,
         why="the server answers REBOOTSTRAP_REQUIRED (129)",
     ),
-    RebootstrapRule(
+    Rule(
         name="no node is available",
-        holds=_none_available,
-        outcome=RebootstrapOutcome.BEGIN_AGAIN,
+        holds=lambda f: _none_available(*f),
+        says=RebootstrapOutcome.BEGIN_AGAIN,
         why="none of {nodes} known nodes has a connection, and all are in reconnect back-off",
     ),
-    RebootstrapRule(
+    Rule(
         name="metadata is overdue",
-        holds=lambda s, now_ms: _waited_ms(s, now_ms) > s.config.trigger_ms,
-        outcome=RebootstrapOutcome.BEGIN_AGAIN,
-        why="no metadata for {waited} ms; the limit is {trigger} ms"
+        holds=lambda f: f.waited_ms > f.state.config.trigger_ms,
+        says=RebootstrapOutcome.BEGIN_AGAIN,
+        why="no metadata for {waited_ms} ms; the limit is {state.config.trigger_ms} ms"
         " (metadata.recovery.rebootstrap.trigger.ms)",
     ),
-    RebootstrapRule(
+    Rule(
         name="nothing to do",
-        holds=lambda _s, _: True,
-        outcome=RebootstrapOutcome.GO_ON,
+        holds=always,
+        says=RebootstrapOutcome.GO_ON,
         why="a node is available and metadata is not overdue",
     ),
 )
-"""The first row that holds decides (KIP-899, KIP-1102)."""
+"""What the client does now (KIP-899, KIP-1102)."""
 
 
 def start_client(nodes: tuple[str, ...], config: RebootstrapConfig) -> RebootstrapState:
@@ -183,15 +187,12 @@ def rebootstrap_step(
     An event about an unknown node changes nothing: closed connections may report late.
     """
     state, given_up = _give_up_slow_links(_state_after(state, event), event)
-    rule = next(row for row in REBOOTSTRAP_RULES if row.holds(state, event.now_ms))
-    if rule.outcome is RebootstrapOutcome.GO_ON:
+    facts = RebootstrapFacts(state, event.now_ms)
+    rule = first(REBOOTSTRAP_RULES, facts)
+    if rule.says is RebootstrapOutcome.GO_ON:
         return state, given_up
-    why = rule.why.format(
-        nodes=len(state.nodes),
-        waited=_waited_ms(state, event.now_ms),
-        trigger=state.config.trigger_ms,
-    )
-    if rule.outcome is RebootstrapOutcome.REPORT:
+    why = rule.sentence(facts)
+    if rule.says is RebootstrapOutcome.REPORT:
         report = ReportRequired(rule=rule.name, why=why)
         return replace(state, demanded=False), (*given_up, report)
     in_a_row = state.in_a_row + 1

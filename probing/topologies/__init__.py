@@ -1,11 +1,12 @@
 """Rolling change of the topology: decision tables for forms of subtopologies and their memory."""
 
-from probing.topologies.chains import joined_families
-from probing.topologies.decide import (
+from probing.topologies.chains import CHAIN_RULES, joined_families
+from probing.topologies.forms import (
+    FORM_RULES,
     ONE_FORM,
     FamilyDecision,
+    FamilyNumbers,
     FormsDecision,
-    answered_memory,
     decide_forms,
 )
 from probing.topologies.members import (
@@ -13,11 +14,8 @@ from probing.topologies.members import (
     TOPOLOGY_ANSWER_RULES,
     TOPOLOGY_MEMBER_RULES,
     AnswerNumbers,
-    AnswerRule,
     MemberNumbers,
-    MemberRule,
-    answer_rule,
-    topology_member_rule,
+    Treatment,
 )
 from probing.topologies.memory import (
     CLAIM_RULES,
@@ -28,10 +26,9 @@ from probing.topologies.memory import (
     NEVER,
     Carrier,
     ClaimNumbers,
-    ClaimRule,
     Reached,
+    answered_memory,
     believed_memory,
-    claim_rule,
     credible,
     greatest,
     lacks,
@@ -39,19 +36,13 @@ from probing.topologies.memory import (
     newest_memory,
 )
 from probing.topologies.overlap import families, without_overlaps
-from probing.topologies.rules import (
-    CHAIN_RULES,
-    FORM_RULES,
+from probing.topologies.units import (
     UNIT_RULES,
-    FamilyNumbers,
-    FormRule,
+    UnitDecision,
     UnitNumbers,
-    UnitRule,
-    form_rule,
-    unit_rule,
-    why_form,
+    decide_unit,
+    shares_released,
 )
-from probing.topologies.units import UnitDecision, decide_unit, shares_released
 
 __all__ = [
     "CHAIN_RULES",
@@ -68,37 +59,27 @@ __all__ = [
     "TOPOLOGY_MEMBER_RULES",
     "UNIT_RULES",
     "AnswerNumbers",
-    "AnswerRule",
     "Carrier",
     "ClaimNumbers",
-    "ClaimRule",
     "FamilyDecision",
     "FamilyNumbers",
-    "FormRule",
     "FormsDecision",
     "MemberNumbers",
-    "MemberRule",
     "Reached",
+    "Treatment",
     "UnitDecision",
     "UnitNumbers",
-    "UnitRule",
-    "answer_rule",
     "answered_memory",
     "believed_memory",
-    "claim_rule",
     "credible",
     "decide_forms",
     "decide_unit",
     "families",
-    "form_rule",
     "greatest",
     "joined_families",
     "lacks",
     "lowered",
     "newest_memory",
     "shares_released",
-    "topology_member_rule",
-    "unit_rule",
-    "why_form",
     "without_overlaps",
 ]

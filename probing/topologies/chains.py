@@ -9,13 +9,65 @@ of the readers and of all writers of such a topic are a chain.
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from itertools import combinations
+from typing import Final
 
+from probing.rules import Rule, Rules, always
 from probing.topologies.memory import Carrier
 from probing.topologies.overlap import families
 
 Shape = frozenset[tuple[bytes, frozenset[str]]]
 """The forms of one version, each with the topics that it writes and that members read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainNumbers:
+    """Inputs of a row of `CHAIN_RULES`: a chain of which live members have several versions.
+
+    Attributes:
+        wanted: the wanted version.
+        runs_wanted: a live member runs a part of the chain in the wanted version.
+        runs_other: a live member runs a part of it in another version.
+        able: number of members that can run the wanted version of the chain.
+        unable: number of members that can only run other versions of it.
+    """
+
+    wanted: int
+    runs_wanted: bool
+    runs_other: bool
+    able: int
+    unable: int
+
+
+CHAIN_RULES: Final[Rules[ChainNumbers, bool]] = (
+    Rule(
+        name="runs in the wanted version",
+        holds=lambda n: n.runs_wanted,
+        says=True,
+        why="a member runs a part of it in version {wanted}: it never returns by itself",
+    ),
+    Rule(
+        name="run by no member",
+        holds=lambda n: not n.runs_other,
+        says=True,
+        why="no live member runs a part of it: it starts in version {wanted}",
+    ),
+    Rule(
+        name="most members can change",
+        holds=lambda n: n.able > n.unable,
+        says=True,
+        why="{able} members can run version {wanted}, and {unable} cannot",
+    ),
+    Rule(
+        name="stays together",
+        holds=always,
+        says=False,
+        why="subtopologies that a changed repartition topic joins change together, once more"
+        " members can run version {wanted} ({able} now) than cannot ({unable} now)",
+    ),
+)
+"""Whether the wanted version of a chain runs; else the other one."""
 
 
 def joined_families(

@@ -3,9 +3,10 @@
 The first row that holds decides.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
+
+from probing.rules import Rule, Rules, always
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,8 @@ class MemberNumbers:
         was_asked: an answer asked it to describe its topology.
         missed: answers in a row that asked it, and that it did not take; 0: it took the last one.
         has_valid_version: its version of the topology is 1 to 2**31 - 1.
-        is_admitted: what it can run does not contradict the topologies of other members.
+        contradiction: how what it can run contradicts the topologies of other members; "": it does
+            not.
     """
 
     is_native: bool
@@ -31,22 +33,15 @@ class MemberNumbers:
     was_asked: bool
     missed: int = 0
     has_valid_version: bool = True
-    is_admitted: bool = True
+    contradiction: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberRule:
-    """One row: its condition, what the leader does with the member, and the sentence.
+Treatment = Literal["carries", "jvm", "ask", "refuse"]
+"""What the leader does with a member.
 
-    ``treatment`` is "carries" (gets what it can run), "jvm" (gets tasks of the group's topology),
-    "ask" (is asked to describe its topology, and gets nothing until then) or "refuse".
-    """
-
-    name: str
-    holds: Callable[[MemberNumbers], bool]
-    treatment: str
-    why: str
-
+"carries": it gets what it can run; "jvm": it gets tasks of the group's topology; "ask": it is asked
+to describe its topology, and gets nothing until then; "refuse": it gets nothing.
+"""
 
 MOST_ASKED: Final = 3
 """Answers in a row that ask a member to describe its topology. Each costs a rebalance at most."""
@@ -55,63 +50,63 @@ _FIRST_BOUNCE = (
     "first bounce all members to this release with the topology as it is, then change the topology"
 )
 
-TOPOLOGY_MEMBER_RULES: Final = (
-    MemberRule(
+TOPOLOGY_MEMBER_RULES: Final[Rules[MemberNumbers, Treatment]] = (
+    Rule(
         name="a JVM member",
         holds=lambda n: not n.is_native and n.beside_jvm,
-        treatment="jvm",
+        says="jvm",
         why="its subscription carries no topology: it is taken to have that of the native members",
     ),
-    MemberRule(
+    Rule(
         name="an impossible version",
         holds=lambda n: not n.has_valid_version,
-        treatment="refuse",
+        says="refuse",
         why="versions of a topology are 1 to 2**31 - 1: stop this member",
     ),
-    MemberRule(
+    Rule(
         name="another topology beside JVM members",
         holds=lambda n: n.beside_jvm and not n.is_group_topology,
-        treatment="refuse",
+        says="refuse",
         why="it has another topology than the JVM members of the group: replace the JVM members by"
         " native ones with their topology, then change the topology",
     ),
-    MemberRule(
+    Rule(
         name="a topology that is not admitted",
-        holds=lambda n: n.is_described and not n.is_admitted,
-        treatment="refuse",
+        holds=lambda n: n.is_described and bool(n.contradiction),
+        says="refuse",
         why="its topology does not go together with that of other members: {contradiction};"
         " correct it, or stop this member",
     ),
-    MemberRule(
+    Rule(
         name="a known topology",
         holds=lambda n: n.is_described,
-        treatment="carries",
+        says="carries",
         why="the leader knows which subtopologies it can run",
     ),
-    MemberRule(
+    Rule(
         name="an unknown topology",
         holds=lambda n: n.is_native and not n.was_asked,
-        treatment="ask",
+        says="ask",
         why="the leader does not know its topology and asks for it",
     ),
-    MemberRule(
+    Rule(
         name="a missed question",
         holds=lambda n: 0 < n.missed < MOST_ASKED,
-        treatment="ask",
+        says="ask",
         why="it did not take the answer that asked for its topology: it is asked again, 3 times in"
         " all",
     ),
-    MemberRule(
+    Rule(
         name="a member that takes no answer",
         holds=lambda n: n.missed > 0,
-        treatment="refuse",
+        says="refuse",
         why="it took none of the answers that asked for its topology, which is not the leader's: it"
         " gets tasks once it describes its topology",
     ),
-    MemberRule(
+    Rule(
         name="a release that does not describe its topology",
-        holds=lambda _: True,
-        treatment="refuse",
+        holds=always,
+        says="refuse",
         why="its topology is not the leader's, and its release does not describe topologies: "
         + _FIRST_BOUNCE,
     ),
@@ -138,64 +133,45 @@ class AnswerNumbers:
     sizes_fit: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerRule:
-    """One row: its condition, whether the member runs the answer's tasks, and the sentence."""
-
-    name: str
-    holds: Callable[[AnswerNumbers], bool]
-    accepted: bool
-    why: str
-
-
-TOPOLOGY_ANSWER_RULES: Final = (
-    AnswerRule(
+TOPOLOGY_ANSWER_RULES: Final[Rules[AnswerNumbers, bool]] = (
+    Rule(
         name="a task that it cannot run",
         holds=lambda n: n.has_unknown_tasks,
-        accepted=False,
+        says=False,
         why="the leader's answer has {tasks}, of a subtopology that this member has not; look at"
         " the leader's log",
     ),
-    AnswerRule(
+    Rule(
         name="numbered by content",
         holds=lambda n: n.is_numbered,
-        accepted=True,
+        says=True,
         why="the answer says by which subtopologies its tasks are numbered",
     ),
-    AnswerRule(
+    Rule(
         name="no tasks",
         holds=lambda n: not n.has_tasks,
-        accepted=True,
+        says=True,
         why="the answer has no tasks",
     ),
-    AnswerRule(
+    Rule(
         name="version 1, and the numbers fit",
         holds=lambda n: n.is_plain and n.sizes_fit,
-        accepted=True,
+        says=True,
         why="the tasks are checked against the partitions of this member's topology",
     ),
-    AnswerRule(
+    Rule(
         name="another topology",
         holds=lambda n: n.is_plain,
-        accepted=False,
+        says=False,
         why="the leader numbers tasks by another topology, and this member runs none of them: "
         + _FIRST_BOUNCE,
     ),
-    AnswerRule(
+    Rule(
         name="a later version without numbers",
-        holds=lambda _: True,
-        accepted=False,
+        holds=always,
+        says=False,
         why="the leader does not say which topology its tasks belong to, and this member carries"
         " topology version {versions}: " + _FIRST_BOUNCE,
     ),
 )
-
-
-def answer_rule(numbers: AnswerNumbers) -> AnswerRule:
-    """Return the row that decides whether a member runs the tasks of an answer."""
-    return next(rule for rule in TOPOLOGY_ANSWER_RULES if rule.holds(numbers))
-
-
-def topology_member_rule(numbers: MemberNumbers) -> MemberRule:
-    """Return the row that decides what the leader does with a member."""
-    return next(rule for rule in TOPOLOGY_MEMBER_RULES if rule.holds(numbers))
+"""Whether the member runs the tasks of an answer."""

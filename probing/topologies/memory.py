@@ -6,10 +6,13 @@ form is gone. So each member carries the memory in its subscriptions: fingerprin
 version. A claim that nothing confirms must not stop tasks; see `CLAIM_RULES`.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Final, NamedTuple
 
+from probing.rules import Rule, Rules, always, first
 from probing.topologies.overlap import families
 
 HIGHEST_EPOCH: Final = 2**63 - 2**20
@@ -89,61 +92,47 @@ class ClaimNumbers:
     known_epoch: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimRule:
-    """One row: its condition, whether the claim is believed, and the sentence for people."""
-
-    name: str
-    holds: Callable[[ClaimNumbers], bool]
-    believed: bool
-    why: str
-
-
-CLAIM_RULES: Final = (
-    ClaimRule(
+CLAIM_RULES: Final[Rules[ClaimNumbers, bool]] = (
+    Rule(
         name="impossible number",
         holds=lambda n: not 0 <= n.epoch < HIGHEST_EPOCH or n.version < 1,
-        believed=False,
+        says=False,
         why="epochs are 0 to 2**63 - 2**20 - 1, versions 1 or more",
     ),
-    ClaimRule(
+    Rule(
         name="the leader remembers it",
         holds=lambda n: n.leader_claims,
-        believed=True,
+        says=True,
         why="the leader itself remembers epoch {epoch}, version {version}",
     ),
-    ClaimRule(
+    Rule(
         name="an epoch far ahead",
         holds=lambda n: n.epoch > n.known_epoch + MOST_AHEAD,
-        believed=False,
+        says=False,
         why="epoch {epoch} is more than 2**20 above {known_epoch}, the highest one that the leader"
         " or most processes remember",
     ),
-    ClaimRule(
+    Rule(
         name="two processes remember it",
         holds=lambda n: n.processes > 1,
-        believed=True,
+        says=True,
         why="{processes} processes remember epoch {epoch}, version {version}",
     ),
-    ClaimRule(
+    Rule(
         name="the claimant can run it",
         holds=lambda n: n.highest_carried >= n.version,
-        believed=True,
+        says=True,
         why="a member that remembers version {version} carries a form of the same family in version"
         " {highest_carried}",
     ),
-    ClaimRule(
+    Rule(
         name="a single claim",
-        holds=lambda _: True,
-        believed=False,
+        holds=always,
+        says=False,
         why="one process alone remembers version {version} and cannot run it: nothing waits for it",
     ),
 )
-
-
-def claim_rule(numbers: ClaimNumbers) -> ClaimRule:
-    """Return the row that decides whether a claim is believed."""
-    return next(rule for rule in CLAIM_RULES if rule.holds(numbers))
+"""Whether a claim is believed."""
 
 
 def believed_memory(
@@ -176,7 +165,7 @@ def believed_memory(
             highest_carried=max(carried[m.member_id].get(family, 0) for m in claimants),
             known_epoch=known_epoch,
         )
-        if claim_rule(numbers).believed:
+        if first(CLAIM_RULES, numbers).says:
             found[form] = max(reached, found.get(form, reached))
     return found
 
@@ -239,6 +228,45 @@ def newest_memory(
 def lacks(kept: Mapping[bytes, Reached], memory: Mapping[bytes, Reached]) -> bool:
     """Return whether a memory has a greater entry of any form than what is kept."""
     return any(kept.get(form, NEVER) < reached for form, reached in memory.items())
+
+
+def answered_memory(
+    memory: Mapping[bytes, Reached], members: Sequence[Carrier]
+) -> dict[bytes, Reached]:
+    """Return the entries that answers contain, in an order that no single process can abuse.
+
+    All entries of forms that the leader or two processes carry are kept. `MOST_UNSHARED` others
+    follow: of the forms that one process alone carries, one of each process in turn; then of those
+    that no member carries, the ones that most processes remember.
+
+    Args:
+        memory: what is believed.
+        members: live members that can run tasks.
+    """
+    processes: dict[bytes, set[str]] = {}
+    remembering: dict[bytes, set[str]] = {}
+    for member in members:
+        for form in member.forms:
+            processes.setdefault(form, set()).add(member.process)
+        for form in member.reached:
+            remembering.setdefault(form, set()).add(member.process)
+    own = {form for member in members if member.leads for form in member.forms}
+    shared = own | {form for form, found in processes.items() if len(found) > 1}
+
+    def newest_first(forms: AbstractSet[bytes]) -> list[bytes]:
+        return sorted(forms, key=lambda form: (memory[form], form), reverse=True)
+
+    by_process: dict[str, list[bytes]] = {}
+    for form in newest_first(memory.keys() & processes.keys() - shared):
+        by_process.setdefault(min(processes[form]), []).append(form)
+    turns = zip_longest(*(by_process[process] for process in sorted(by_process)))
+    others = [form for turn in turns for form in turn if form is not None]
+    others += sorted(
+        newest_first(memory.keys() - shared - processes.keys()),
+        key=lambda form: -len(remembering.get(form, ())),
+    )
+    kept = shared | {*others[:MOST_UNSHARED]}
+    return newest_memory({f: r for f, r in memory.items() if f in kept}, first=shared)
 
 
 def credible(

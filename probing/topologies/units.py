@@ -2,10 +2,78 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final, Literal
 
-from probing.topologies.decide import FamilyDecision
+from probing.rules import Rule, Rules, always, first
+from probing.topologies.forms import FamilyDecision
 from probing.topologies.memory import Carrier
-from probing.topologies.rules import UnitNumbers, UnitRule, unit_rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitNumbers:
+    """Inputs of a row of `UNIT_RULES`: a partition of a family, and the members that ran it.
+
+    Attributes:
+        is_wanted: there is a wanted form.
+        runs_wanted: a live member ran the wanted form of it.
+        runs_other: live members ran other forms of it, and can keep running them.
+        can_switch: all these members carry the wanted form as well.
+        is_released: balance takes the partition from the first of these members.
+    """
+
+    is_wanted: bool
+    runs_wanted: bool
+    runs_other: bool
+    can_switch: bool
+    is_released: bool
+
+
+UnitForm = Literal["wanted", "same", "none"]
+"""What becomes of a partition.
+
+"wanted": the strategy places it on members with the wanted form; "same": it stays on its member in
+its form; "none": it waits.
+"""
+
+UNIT_RULES: Final[Rules[UnitNumbers, UnitForm]] = (
+    Rule(
+        name="runs in the wanted form",
+        holds=lambda n: n.is_wanted and n.runs_wanted,
+        says="wanted",
+        why="a member runs it in the wanted form: it never returns by itself",
+    ),
+    Rule(
+        name="its member can switch",
+        holds=lambda n: n.is_wanted and n.runs_other and n.can_switch,
+        says="wanted",
+        why="the members that run it carry the wanted form as well",
+    ),
+    Rule(
+        name="moved by balance",
+        holds=lambda n: n.is_wanted and n.runs_other and n.is_released,
+        says="wanted",
+        why="its member has more than its share: it moves, and changes its form with that",
+    ),
+    Rule(
+        name="stays with its member",
+        holds=lambda n: n.runs_other,
+        says="same",
+        why="its members keep the old forms until they stop or balance moves the partition; an old"
+        " form that no member runs starts on one of them",
+    ),
+    Rule(
+        name="orphaned",
+        holds=lambda n: n.is_wanted,
+        says="wanted",
+        why="no live member runs it: it starts in the wanted form",
+    ),
+    Rule(
+        name="waits",
+        holds=always,
+        says="none",
+        why="no live member carries the wanted form, and none runs another one",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,12 +81,12 @@ class UnitDecision:
     """What becomes of a partition of a family.
 
     Attributes:
-        rule: the row that decided.
+        rule: the name of the row that decided.
         forms: fingerprints of the forms that run; empty: the partition waits.
         owners: form -> the member that keeps it; empty: a strategy places them.
     """
 
-    rule: UnitRule
+    rule: str
     forms: frozenset[bytes]
     owners: Mapping[bytes, str] = field(default_factory=dict)
 
@@ -45,23 +113,22 @@ def decide_unit(
         for name, forms in running.items()
         if forms and not forms & family.wanted and forms <= members[name].forms.keys()
     )
-    rule = unit_rule(
-        UnitNumbers(
-            is_wanted=bool(family.wanted),
-            runs_wanted=any(forms & family.wanted for forms in running.values()),
-            runs_other=bool(others),
-            can_switch=all(family.wanted <= members[name].forms.keys() for name in others),
-            is_released=bool(others) and others[0] in released,
-        )
+    numbers = UnitNumbers(
+        is_wanted=bool(family.wanted),
+        runs_wanted=any(forms & family.wanted for forms in running.values()),
+        runs_other=bool(others),
+        can_switch=all(family.wanted <= members[name].forms.keys() for name in others),
+        is_released=bool(others) and others[0] in released,
     )
-    match rule.form:
+    rule = first(UNIT_RULES, numbers)
+    match rule.says:
         case "same" if others:
             owners = _kept_forms(family.forms, {n: running[n] for n in others}, members, topics)
-            return UnitDecision(rule=rule, forms=frozenset(owners), owners=owners)
+            return UnitDecision(rule=rule.name, forms=frozenset(owners), owners=owners)
         case "wanted":
-            return UnitDecision(rule=rule, forms=family.wanted)
+            return UnitDecision(rule=rule.name, forms=family.wanted)
         case _:
-            return UnitDecision(rule=rule, forms=frozenset())
+            return UnitDecision(rule=rule.name, forms=frozenset())
 
 
 def _kept_forms(

@@ -22,14 +22,9 @@ from assignor.topology import (
     with_sinks,
 )
 from encoding import TaskId, shown
-from probing.topologies import (
-    Carrier,
-    MemberNumbers,
-    MemberRule,
-    Reached,
-    greatest,
-    topology_member_rule,
-)
+from probing import topologies
+from probing.rules import first
+from probing.topologies import Carrier, MemberNumbers, Reached, Treatment, greatest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,17 +130,17 @@ def read_topologies(
             carries or remembers are not used: anyone who may write beside the levels adds them.
     """
     group = _read_group(own, reports, memory, partition_counts)
-    base, first = group.base, len(group.base.subtopologies)
-    rules = {report.member_id: group.rule(report) for report in sorted(reports, key=_by_id)}
+    base = group.base
+    treated = {report.member_id: group.treatment(report) for report in sorted(reports, key=_by_id)}
     by_member = {
         report.member_id: carried
         for report in sorted(reports, key=_by_id)
         if (carried := group.carried_by(report)) is not None
-        and rules[report.member_id].treatment in {"carries", "jvm"}
+        and treated[report.member_id][0] in {"carries", "jvm"}
     }
-    asked = frozenset(member for member, rule in rules.items() if rule.treatment == "ask")
+    asked = frozenset(member for member, (how, _) in treated.items() if how == "ask")
     refused = {
-        report.member_id: f"{_versions_text(report)}: {rules[report.member_id].why}"
+        report.member_id: f"{_versions_text(report)}: {treated[report.member_id][1]}"
         for report in reports
         if report.member_id not in by_member and report.member_id not in asked
     }
@@ -154,7 +149,7 @@ def read_topologies(
     return GroupTopologies(
         is_mixed=is_mixed,
         numbering=table.numbering if is_mixed else base.subtopologies,
-        base_size=first,
+        base_size=len(base.subtopologies),
         reused=table.reused,
         retired=table.retired,
         by_member=table.by_member,
@@ -164,7 +159,7 @@ def read_topologies(
         warnings=tuple(filter(None, group.programs.warnings)),
         ran=memory.ran if generation in {-1, memory.asked_in + 1} else {},
         memory=TopologyMemory(
-            appended=table.numbering[first:] if is_mixed and base is own else (),
+            appended=table.numbering[len(base.subtopologies) :] if is_mixed and base is own else (),
             described=group.remembered(),
             asked=asked_now(memory, asked, refused.keys(), generation),
             asks=memory.asks + 1 if asked else 0,
@@ -214,28 +209,26 @@ class _Group:
         """What a member can run; None: the leader does not know it."""
         return self.base if report.is_jvm else self.programs.by_member.get(report.member_id)
 
-    def rule(self, report: TopologyReport) -> MemberRule:
-        """The rule for a member, with its sentence filled in."""
+    def treatment(self, report: TopologyReport) -> tuple[Treatment, str]:
+        """Return what the leader does with a member, and why."""
         carried = self.carried_by(report)
         fits = report.is_jvm or (
             key_of(report, self.programs.own_key) == self.key
             and (carried is None or _contents(carried) == _contents(self.base))
         )
-        contradiction = self.contradictions.get(carried, "") if carried else ""
         asked = self.asked_before.get(report.member_id)
-        rule = topology_member_rule(
-            MemberNumbers(
-                is_native=not report.is_jvm,
-                beside_jvm=self.has_jvm,
-                is_group_topology=fits,
-                is_described=carried is not None,
-                was_asked=asked is not None,
-                missed=0 if asked is None else asked.missed(report),
-                has_valid_version=_has_valid_version(report),
-                is_admitted=not contradiction,
-            )
+        numbers = MemberNumbers(
+            is_native=not report.is_jvm,
+            beside_jvm=self.has_jvm,
+            is_group_topology=fits,
+            is_described=carried is not None,
+            was_asked=asked is not None,
+            missed=0 if asked is None else asked.missed(report),
+            has_valid_version=_has_valid_version(report),
+            contradiction=self.contradictions.get(carried, "") if carried else "",
         )
-        return replace(rule, why=rule.why.format(contradiction=contradiction))
+        rule = first(topologies.TOPOLOGY_MEMBER_RULES, numbers)
+        return rule.says, rule.sentence(numbers)
 
 
 def _read_group(

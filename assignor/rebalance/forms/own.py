@@ -16,13 +16,14 @@ from assignor.topology import (
     exclusive_topics,
 )
 from encoding import Assignment, NativeAssignment, shown
+from probing import topologies
 from probing.features import MAX_LEVEL, TOPOLOGY_VERSION
+from probing.rules import first
 from probing.topologies import (
     MOST_AHEAD,
     NEVER,
     AnswerNumbers,
     Reached,
-    answer_rule,
     credible,
     families,
     greatest,
@@ -162,23 +163,22 @@ class OwnTopology:
             self.learn(reached_of(native.reached_versions))
             self.describes = native.describe_topology
         numbered_by = () if native is None else native.numbered_by
-        numbers = own_numbers(numbered_by, self.subtopologies)
-        read, unknown = in_own_numbers(assignment, numbers) if numbered_by else (assignment, [])
+        own = own_numbers(numbered_by, self.subtopologies)
+        read, unknown = in_own_numbers(assignment, own) if numbered_by else (assignment, [])
         tasks = (*assignment.active_tasks, *assignment.standby_tasks)
-        rule = answer_rule(
-            AnswerNumbers(
-                is_numbered=bool(numbered_by),
-                has_tasks=bool(tasks),
-                has_unknown_tasks=bool(unknown),
-                is_plain=self.carried.is_plain,
-                sizes_fit=native is None or self._fits(native, assignment),
-            )
+        numbers = AnswerNumbers(
+            is_numbered=bool(numbered_by),
+            has_tasks=bool(tasks),
+            has_unknown_tasks=bool(unknown),
+            is_plain=self.carried.is_plain,
+            sizes_fit=native is None or self._fits(native, assignment),
         )
-        if rule.accepted:
+        rule = first(topologies.TOPOLOGY_ANSWER_RULES, numbers)
+        if rule.says:
             return read
         named = ", ".join(shown(str(task)) for task in unknown[:_LISTED])
         versions = ", ".join(map(str, self.carried.all_versions))
-        raise UnfollowableAnswer(rule.why.format(tasks=named, versions=versions))
+        raise UnfollowableAnswer(rule.sentence(numbers, tasks=named, versions=versions))
 
     def in_group_numbers(self, numbered_by: Sequence[bytes]) -> tuple[Subtopology, ...]:
         """Return the member's subtopologies with the numbers that an answer uses."""

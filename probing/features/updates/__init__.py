@@ -1,7 +1,7 @@
 """Updates of finalized levels: requests, the rules that allow or refuse them, and the outcome."""
 
 from probing.features.updates.decide import REQUEST_RULES, decide_update
-from probing.features.updates.rules import UPDATE_RULES, UpdateRule
+from probing.features.updates.refusals import UPDATE_RULES
 from probing.features.updates.values import (
     Change,
     ControllerView,
@@ -32,6 +32,5 @@ __all__ = [
     "UpdateOutcome",
     "UpdateRequest",
     "UpdateResult",
-    "UpdateRule",
     "decide_update",
 ]

@@ -4,12 +4,11 @@ A failed request and a dry run change nothing. An applied request raises the epo
 the number of features.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
+from probing.features.updates import refusals
 from probing.features.updates.facts import UpdateNumbers
-from probing.features.updates.rules import UpdateRule, first_update_rule
 from probing.features.updates.values import (
     Change,
     ControllerView,
@@ -20,50 +19,46 @@ from probing.features.updates.values import (
     UpdateRequest,
     UpdateResult,
 )
+from probing.rules import Rule, Rules, first, first_or_none
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestRule:
-    """One row about the request as a whole: its condition, the error, the sentence."""
+class RequestFacts(NamedTuple):
+    """Inputs of a row about the request as a whole."""
 
-    name: str
-    holds: Callable[[ControllerView, UpdateRequest], bool]
-    error: UpdateError
-    why: str
+    view: ControllerView
+    request: UpdateRequest
 
 
-REQUEST_RULES: Final = (
-    RequestRule(
+REQUEST_RULES: Final[Rules[RequestFacts, UpdateError]] = (
+    Rule(
         name="not the active controller",
-        holds=lambda view, _: not view.is_active,
-        error=UpdateError.NOT_CONTROLLER,
+        holds=lambda f: not f.view.is_active,
+        says=UpdateError.NOT_CONTROLLER,
         why="this controller is not the active one; send the request to the active controller",
     ),
-    RequestRule(
+    Rule(
         name="not authorized",
-        holds=lambda _, request: not request.is_authorized,
-        error=UpdateError.CLUSTER_AUTHORIZATION_FAILED,
+        holds=lambda f: not f.request.is_authorized,
+        says=UpdateError.CLUSTER_AUTHORIZATION_FAILED,
         why="the user may not alter the cluster; grant ALTER on the cluster, or use another user",
     ),
-    RequestRule(
+    Rule(
         name="not switched on yet",
-        holds=lambda view, _: not view.is_enabled,
-        error=UpdateError.INVALID_REQUEST,
+        holds=lambda f: not f.view.is_enabled,
+        says=UpdateError.INVALID_REQUEST,
         why="levels can be finalized once every node has the migration version; finish the second"
         " rolling bounce first",
     ),
-    RequestRule(
+    Rule(
         name="an empty request",
-        holds=lambda _, request: not request.updates,
-        error=UpdateError.INVALID_REQUEST,
+        holds=lambda f: not f.request.updates,
+        says=UpdateError.INVALID_REQUEST,
         why="the request names no feature; name at least one with its level",
     ),
-    RequestRule(
+    Rule(
         name="a feature twice",
-        holds=lambda _, request: (
-            len({row.feature for row in request.updates}) < len(request.updates)
-        ),
-        error=UpdateError.INVALID_REQUEST,
+        holds=lambda f: len({row.feature for row in f.request.updates}) < len(f.request.updates),
+        says=UpdateError.INVALID_REQUEST,
         why="a feature is named more than once; name each feature once, with one level",
     ),
 )
@@ -80,9 +75,10 @@ def decide_update(view: ControllerView, request: UpdateRequest) -> UpdateOutcome
     Returns:
         The outcome. An invalid request is an outcome as well; nothing is raised.
     """
-    for row in REQUEST_RULES:
-        if row.holds(view, request):
-            return _refused_whole(view, request, row)
+    facts = RequestFacts(view, request)
+    refusing = first_or_none(REQUEST_RULES, facts)
+    if refusing is not None:
+        return _refused_whole(facts, refusing)
     together = request.together or view.model is UpdateModel.KAFKA
     results = _results(view, request, together=together)
     failed = next((row for row in results if not row.ok), None)
@@ -135,33 +131,18 @@ def _results(
 
 
 def _result(numbers: UpdateNumbers) -> UpdateResult:
-    rule = first_update_rule(numbers)
-    loses = tuple(level.name for level in numbers.lossy) if rule.error is UpdateError.NONE else ()
+    rule = first(refusals.UPDATE_RULES[numbers.view.model], numbers)
+    loses = tuple(level.name for level in numbers.lossy) if rule.says is UpdateError.NONE else ()
     return UpdateResult(
         feature=numbers.name,
         old_level=numbers.old,
         new_level=numbers.new,
         change=_change(numbers),
-        error=rule.error,
+        error=rule.says,
         rule=rule.name,
-        why=_sentence(rule, numbers),
+        why=rule.sentence(numbers),
         loses=loses,
     )
-
-
-def _sentence(rule: UpdateRule, numbers: UpdateNumbers) -> str:
-    return rule.why.format_map(_Attributes(numbers))
-
-
-class _Attributes(dict[str, object]):
-    """Attributes of the numbers as a mapping for ``format_map``, evaluated when used."""
-
-    def __init__(self, numbers: UpdateNumbers) -> None:
-        super().__init__()
-        self._numbers = numbers
-
-    def __missing__(self, name: str) -> object:
-        return getattr(self._numbers, name)
 
 
 def _change(numbers: UpdateNumbers) -> Change:
@@ -190,19 +171,20 @@ def _all_fail(results: tuple[UpdateResult, ...], failed: UpdateResult) -> tuple[
     )
 
 
-def _refused_whole(view: ControllerView, request: UpdateRequest, row: RequestRule) -> UpdateOutcome:
+def _refused_whole(facts: RequestFacts, rule: Rule[RequestFacts, UpdateError]) -> UpdateOutcome:
+    view, why = facts.view, rule.sentence(facts)
     results = tuple(
         UpdateResult(
             feature=update.feature,
             old_level=view.finalized.level_of(update.feature),
             new_level=max(update.level, 0),
             change=_change(UpdateNumbers(view=view, update=update, proposed=view.finalized.levels)),
-            error=row.error,
-            rule=row.name,
-            why=row.why,
+            error=rule.says,
+            rule=rule.name,
+            why=why,
         )
-        for update in request.updates
+        for update in facts.request.updates
     )
     return UpdateOutcome(
-        results=results, finalized=view.finalized, request_error=row.error, why=row.why
+        results=results, finalized=view.finalized, request_error=rule.says, why=why
     )

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from probing.features import FinalizedLevels, LevelRange, LevelRecord, Role
+from probing.rules import first
+from system_tests.cluster.machines import roles
 from system_tests.cluster.machines.content import ContentSchema, Dropped, Entry, rewrite_content
-from system_tests.cluster.machines.roles import Reaction, ReadNumbers, first_role_rule
+from system_tests.cluster.machines.roles import Reaction, ReadNumbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,10 +171,9 @@ def check_levels(state: ReplicaState, levels: Mapping[str, int]) -> LeaveCluster
             level=level,
             range=state.ranges.get(feature),
         )
-        rule = first_role_rule(numbers)
-        if rule.reaction is not Reaction.APPLY:
-            why = rule.why.format(feature=feature, level=level, supported=numbers.supported)
-            return LeaveCluster(rule=rule.name, reaction=rule.reaction, why=why)
+        rule = first(roles.ROLE_RULES, numbers)
+        if rule.says is not Reaction.APPLY:
+            return LeaveCluster(rule=rule.name, reaction=rule.says, why=rule.sentence(numbers))
     return None
 
 

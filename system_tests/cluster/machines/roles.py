@@ -4,12 +4,12 @@ KIP-778: a node that does not support the level terminates; an active controller
 broker unregisters first.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from probing.features import LevelRange, Role
+from probing.rules import Rule, Rules, always
 
 
 class Reaction(StrEnum):
@@ -49,50 +49,35 @@ class ReadNumbers:
         return "none" if self.range is None else str(self.range)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoleRule:
-    """One row: its condition, the reaction, and the sentence for the log."""
-
-    name: str
-    holds: Callable[[ReadNumbers], bool]
-    reaction: Reaction
-    why: str
-
-
 _WHAT_TO_DO: Final = "start it with a release that supports the level"
 
-ROLE_RULES: Final = (
-    RoleRule(
+ROLE_RULES: Final[Rules[ReadNumbers, Reaction]] = (
+    Rule(
         name="level is supported",
         holds=lambda n: n.is_supported,
-        reaction=Reaction.APPLY,
+        says=Reaction.APPLY,
         why="{feature} is finalized at {level}, supported is {supported}",
     ),
-    RoleRule(
+    Rule(
         name="active controller cannot",
         holds=lambda n: n.role is Role.CONTROLLER and n.is_active,
-        reaction=Reaction.RESIGN,
+        says=Reaction.RESIGN,
         why="the log sets {feature} to {level}, and this active controller supports {supported}; it"
         f" resigns and stops; {_WHAT_TO_DO}",
     ),
-    RoleRule(
+    Rule(
         name="inactive controller cannot",
         holds=lambda n: n.role is Role.CONTROLLER,
-        reaction=Reaction.TERMINATE,
+        says=Reaction.TERMINATE,
         why="the log sets {feature} to {level}, and this controller supports {supported}; it stops;"
         f" {_WHAT_TO_DO}",
     ),
-    RoleRule(
+    Rule(
         name="broker cannot",
-        holds=lambda n: True,  # noqa: ARG005 the last row always holds
-        reaction=Reaction.UNREGISTER,
+        holds=always,
+        says=Reaction.UNREGISTER,
         why="the log sets {feature} to {level}, and this broker supports {supported}; it"
         f" unregisters and stops; {_WHAT_TO_DO}",
     ),
 )
-"""The first row whose condition holds counts (KIP-778, compatibility)."""
-
-
-def first_role_rule(numbers: ReadNumbers) -> RoleRule:
-    """Return the first row that holds."""
-    return next(rule for rule in ROLE_RULES if rule.holds(numbers))
+"""What the node does (KIP-778, compatibility)."""

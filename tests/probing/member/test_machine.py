@@ -27,7 +27,7 @@ from probing import (
     subscription_version,
 )
 from probing.features import UNKNOWN_LEVELS, FinalizedLevels
-from probing.member.rules import HAS_FOLLOWUPS, MEMBER_RULES
+from probing.member.used_version import HAS_FOLLOWUPS, MEMBER_RULES
 from probing.versions import START_VERSION
 from tests.probing.rebootstrap import well_formed
 from tests.versions import LATER, NEWEST

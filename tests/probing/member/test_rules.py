@@ -5,7 +5,8 @@ import itertools
 import pytest
 
 from probing import EARLIEST_PROBEABLE_VERSION, MEMBER_RULES, MemberModel, NativeAnswer
-from probing.member.rules import Action, VersionNumbers, first_rule
+from probing.member.used_version import Action, VersionNumbers
+from probing.rules import always, first
 
 LATEST = 11
 WORLD = list(itertools.product(range(1, 12), range(1, 12), range(-1, 14)))
@@ -54,10 +55,10 @@ def native_answer(next_version, subscription_read):
 def outcome(model, case):
     """The table's decision as (ends, version afterwards, rejoins)."""
     found = numbers(*case)
-    rule = first_rule(model, found)
-    if rule.action is Action.REFUSE:
+    rule = first(MEMBER_RULES[model], found)
+    if rule.says.action is Action.REFUSE:
         return (True, None, False)
-    return (False, rule.writes(found), rule.action is Action.REJOIN)
+    return (False, rule.says.writes(found), rule.says.action is Action.REJOIN)
 
 
 def kafka_since_2_2_2(used, received, common):
@@ -114,7 +115,8 @@ def test_the_last_bounced_member_writes_the_same_version_again_in_36_cases():
     again = [
         c
         for c in WORLD
-        if first_rule(MemberModel.FOLLOWUP_WAITS, numbers(*c)).name == "others still write lower"
+        if first(MEMBER_RULES[MemberModel.FOLLOWUP_WAITS], numbers(*c)).name
+        == "others still write lower"
     ]
     # An answer below the version written, to a member that wrote the version that all have.
     pairs = itertools.combinations(range(EARLIEST_PROBEABLE_VERSION, LATEST + 1), 2)
@@ -128,9 +130,9 @@ def test_every_row_of_every_table_is_hit_and_the_last_one_always_holds(model):
     led = [numbers(u, r, c, led_supported=11) for u, r, c in WORLD]
     native = native_world() if model is MemberModel.NATIVE else []
     world = [*(numbers(*c) for c in WORLD), *extra, *led, *native]
-    hit = {first_rule(model, n).name for n in world}
+    hit = {first(MEMBER_RULES[model], n).name for n in world}
     assert hit == {rule.name for rule in MEMBER_RULES[model]}
-    assert all(MEMBER_RULES[model][-1].holds(numbers(*c)) for c in WORLD)
+    assert MEMBER_RULES[model][-1].holds is always
 
 
 @pytest.mark.parametrize("model", MemberModel)
@@ -147,11 +149,11 @@ def test_only_a_member_that_a_native_leader_cannot_read_rejoins_with_a_lower_ver
     for case in native_world(known):
         if case.native is None:
             continue
-        rule = first_rule(MemberModel.NATIVE, case)
-        version = rule.writes(case)
+        rule = first(MEMBER_RULES[MemberModel.NATIVE], case)
+        version = rule.says.writes(case)
         assert version in (*case.known, *known)
-        assert rule.action is not Action.REFUSE
-        if rule.action is Action.REJOIN:
+        assert rule.says.action is not Action.REFUSE
+        if rule.says.action is Action.REJOIN:
             assert not case.native.subscription_read
             assert version < case.used
         elif case.native.subscription_read:
@@ -160,10 +162,10 @@ def test_only_a_member_that_a_native_leader_cannot_read_rejoins_with_a_lower_ver
 
 def test_a_jvm_leader_never_leads_a_native_member_above_11_nor_makes_it_refuse_101():
     for case in native_world():
-        rule = first_rule(MemberModel.NATIVE, case)
+        rule = first(MEMBER_RULES[MemberModel.NATIVE], case)
         if case.native is None and case.used == 101:
-            assert rule.action is not Action.REFUSE
-            assert rule.writes(case) <= (101 if rule.action is Action.KEEP else 11)
+            assert rule.says.action is not Action.REFUSE
+            assert rule.says.writes(case) <= (101 if rule.says.action is Action.KEEP else 11)
 
 
 def test_names_of_rules_are_unique_within_a_table():

@@ -2,16 +2,17 @@
 
 import pytest
 
+from probing.rules import first
 from probing.topologies import (
+    CLAIM_RULES,
     HIGHEST_EPOCH,
     MOST_AHEAD,
+    TOPOLOGY_ANSWER_RULES,
+    TOPOLOGY_MEMBER_RULES,
     AnswerNumbers,
+    ClaimNumbers,
     MemberNumbers,
-    answer_rule,
-    claim_rule,
-    topology_member_rule,
 )
-from probing.topologies.memory import ClaimNumbers
 
 MEMBER = {
     "is_native": True,
@@ -45,7 +46,7 @@ CLAIM = {"epoch": 0, "version": 1, "leader_claims": False, "processes": 1, "high
     ],
 )
 def test_a_claim_is_believed_if_the_leader_or_two_processes_or_a_carrier_make_it(numbers, believed):
-    assert claim_rule(ClaimNumbers(**{**CLAIM, **numbers})).believed is believed
+    assert first(CLAIM_RULES, ClaimNumbers(**{**CLAIM, **numbers})).says is believed
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_a_claim_is_believed_if_the_leader_or_two_processes_or_a_carrier_make_it
         ({"is_native": False, "beside_jvm": True, "is_group_topology": False}, "jvm"),
         ({"has_valid_version": False, "is_described": True}, "refuse"),
         ({"beside_jvm": True, "is_group_topology": False, "is_described": True}, "refuse"),
-        ({"is_described": True, "is_admitted": False}, "refuse"),
+        ({"is_described": True, "contradiction": "another form"}, "refuse"),
         ({"is_described": True}, "carries"),
         ({"was_asked": False}, "ask"),
         ({"missed": 2}, "ask"),
@@ -63,7 +64,8 @@ def test_a_claim_is_believed_if_the_leader_or_two_processes_or_a_carrier_make_it
     ],
 )
 def test_a_member_carries_is_asked_or_refused(numbers, treatment):
-    assert topology_member_rule(MemberNumbers(**{**MEMBER, **numbers})).treatment == treatment
+    rule = first(TOPOLOGY_MEMBER_RULES, MemberNumbers(**{**MEMBER, **numbers}))
+    assert rule.says == treatment
 
 
 @pytest.mark.parametrize(
@@ -78,4 +80,5 @@ def test_a_member_carries_is_asked_or_refused(numbers, treatment):
     ],
 )
 def test_an_answer_is_accepted_whose_tasks_are_known_and_numbered(numbers, accepted):
-    assert answer_rule(AnswerNumbers(**{**ANSWER, **numbers})).accepted is accepted
+    rule = first(TOPOLOGY_ANSWER_RULES, AnswerNumbers(**{**ANSWER, **numbers}))
+    assert rule.says is accepted

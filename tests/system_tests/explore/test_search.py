@@ -7,7 +7,7 @@ import pytest
 
 from probing import MemberModel
 from probing.leader import next_version
-from probing.member import rules as member_rules
+from probing.member import used_version
 from system_tests.explore.moves import OPERATOR, group_moves, operator_moves
 from system_tests.explore.report import runbook
 from system_tests.explore.search import Bounds, Search, explore, first_node, steps
@@ -149,10 +149,10 @@ def test_merging_states_hides_no_finding(old, new):
 
 
 def test_a_rule_missing_in_the_members_table_is_found(monkeypatch):
-    rules = member_rules.MEMBER_RULES[MemberModel.FOLLOWUP_WAITS]
-    kept = tuple(rule for rule in rules if rule is not member_rules.MEMBER_NOT_UPGRADED)
+    rules = used_version.MEMBER_RULES[MemberModel.FOLLOWUP_WAITS]
+    kept = tuple(rule for rule in rules if rule is not used_version.MEMBER_NOT_UPGRADED)
     assert len(kept) < len(rules)
-    monkeypatch.setitem(member_rules.MEMBER_RULES, MemberModel.FOLLOWUP_WAITS, kept)
+    monkeypatch.setitem(used_version.MEMBER_RULES, MemberModel.FOLLOWUP_WAITS, kept)
     _, issues = explored("3.8.1", "3.9.1", crashes=0)
     assert issues == set()  # both write version 11: the rule never fires
     found, _ = explored("2.8.2", "3.9.1", crashes=0)

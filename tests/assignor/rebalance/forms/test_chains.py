@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from probing.topologies import decide, families, lowered, units
+from probing.topologies import families, forms, lowered, units
 from tests.assignor.rebalance.forms.watched_group import Watched, bounced, topology
 from tests.nightly import sample
 from tests.probing.topologies.changes import CHANGES, ONE_TOPIC, TWO_TOPICS
@@ -72,7 +72,7 @@ def first_owner(family, running, members, topics):
 def test_partitions_that_change_one_by_one_lose_records_of_repartition_topics():
     """The fault that was there: a partition has one form, and each partition changes alone."""
     with (
-        mock.patch.object(decide, "joined_families", one_by_one),
+        mock.patch.object(forms, "joined_families", one_by_one),
         mock.patch.object(units, "_kept_forms", first_owner),
     ):
         broken = bounced("removed", 4, (3, 2, 1, 0), 0).found.broken
@@ -82,7 +82,7 @@ def test_partitions_that_change_one_by_one_lose_records_of_repartition_topics():
 
 @pytest.mark.parametrize("change", ["removed", "moved", "swapped", "both added"])
 def test_a_chain_that_changes_one_partition_at_a_time_is_found(change):
-    with mock.patch.object(decide, "joined_families", one_by_one):
+    with mock.patch.object(forms, "joined_families", one_by_one):
         assert any(
             bounced(change, members, range(members), members - 1).found.broken
             for members in (2, 3, 4)

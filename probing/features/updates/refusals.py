@@ -4,139 +4,127 @@ The first row that holds decides; the last row always holds. Each model has its 
 with KIP-778, and what Kafka's controllers do.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
 from probing.features.updates.facts import UpdateNumbers
 from probing.features.updates.values import UpdateError, UpdateKind, UpdateModel
+from probing.rules import Rule, Rules, always
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpdateRule:
-    """One row: its condition, the error, and the sentence for people.
-
-    ``why`` is a format string over the attributes of ``UpdateNumbers``.
-    """
-
-    name: str
-    holds: Callable[[UpdateNumbers], bool]
-    error: UpdateError
-    why: str
-
+UpdateRule = Rule[UpdateNumbers, UpdateError]
 
 _UNKNOWN: Final = UpdateRule(
     name="unknown feature",
     holds=lambda n: n.feature is None,
-    error=UpdateError.INVALID_REQUEST,
+    says=UpdateError.INVALID_REQUEST,
     why="there is no feature {name}; list the features with describe",
 )
 _DELETE_IS_DOWN: Final = UpdateRule(
     name="deleted by an upgrade",
     holds=lambda n: n.update.level < 1 and n.update.kind is UpdateKind.UPGRADE,
-    error=UpdateError.INVALID_REQUEST,
+    says=UpdateError.INVALID_REQUEST,
     why="{name} cannot be deleted by an upgrade; request a safe or an unsafe downgrade",
 )
 _ALWAYS_ON: Final = UpdateRule(
     name="cannot be off",
     holds=lambda n: n.update.level < 1 and n.feature is not None and n.feature.is_always_on,
-    error=UpdateError.INVALID_REQUEST,
+    says=UpdateError.INVALID_REQUEST,
     why="{name} cannot be deleted, only lowered; name the level to go down to",
 )
 _NOTHING_TO_DELETE: Final = UpdateRule(
     name="nothing to delete",
     holds=lambda n: n.update.level < 1 and n.old == 0,
-    error=UpdateError.INVALID_REQUEST,
+    says=UpdateError.INVALID_REQUEST,
     why="{name} has no finalized level to delete",
 )
 _ALREADY_THERE: Final = UpdateRule(
     name="already there",
     holds=lambda n: n.new == n.old,
-    error=UpdateError.INVALID_REQUEST,
+    says=UpdateError.INVALID_REQUEST,
     why="{name} is already finalized at {old}; remove it from the request",
 )
 _RAISED_BY_DOWNGRADE: Final = UpdateRule(
     name="raised by a downgrade",
     holds=lambda n: n.new > n.old and n.update.kind is not UpdateKind.UPGRADE,
-    error=UpdateError.INVALID_REQUEST,
+    says=UpdateError.INVALID_REQUEST,
     why="{name} is finalized at {old}, and {new} is above; request an upgrade",
 )
 _LOWERED_BY_UPGRADE: Final = UpdateRule(
     name="lowered by an upgrade",
     holds=lambda n: n.is_lower and n.update.kind is UpdateKind.UPGRADE,
-    error=UpdateError.INVALID_REQUEST,
+    says=UpdateError.INVALID_REQUEST,
     why="{name} is finalized at {old}, and {new} is below; request a downgrade",
 )
 _NODES_CANNOT: Final = UpdateRule(
     name="a node cannot",
     holds=lambda n: n.new > 0 and bool(n.cannot),
-    error=UpdateError.FEATURE_UPDATE_FAILED,
+    says=UpdateError.FEATURE_UPDATE_FAILED,
     why="{name} level {new} is not supported by {cannot_text}; bounce them to a release that"
     " supports it, or stop them, then repeat the request",
 )
 _NO_SUCH_LEVEL: Final = UpdateRule(
     name="no such level",
     holds=lambda n: n.new > 0 and n.feature is not None and n.feature.find(n.new) is None,
-    error=UpdateError.INVALID_REQUEST,
+    says=UpdateError.INVALID_REQUEST,
     why="{name} has no level {new}; list its levels with describe",
 )
 _NO_MAJORITY: Final = UpdateRule(
     name="no majority of the quorum",
     holds=lambda n: n.new > 0 and n.supporting < n.majority,
-    error=UpdateError.FEATURE_UPDATE_FAILED,
+    says=UpdateError.FEATURE_UPDATE_FAILED,
     why="{name} level {new} must be supported by {majority} controllers of the quorum, {supporting}"
     " support it ({voters_text}); bounce or start the others first",
 )
 _DEPRECATED: Final = UpdateRule(
     name="deprecated level",
     holds=lambda n: 0 < n.new < n.minimum,
-    error=UpdateError.INVALID_REQUEST,
+    says=UpdateError.INVALID_REQUEST,
     why="{name} level {new} is deprecated: the minimum is {minimum}, since all nodes supported"
     " {minimum} or above only, and it never falls; choose {minimum} or more",
 )
 _UNMET: Final = UpdateRule(
     name="requires another feature",
     holds=lambda n: n.new > 0 and bool(n.unmet),
-    error=UpdateError.FEATURE_UPDATE_FAILED,
+    says=UpdateError.FEATURE_UPDATE_FAILED,
     why="{name} level {new} requires {unmet}; finalize that first, or in the same request",
 )
 _NEEDED: Final = UpdateRule(
     name="required by another feature",
     holds=lambda n: n.is_lower and bool(n.dependent),
-    error=UpdateError.FEATURE_UPDATE_FAILED,
+    says=UpdateError.FEATURE_UPDATE_FAILED,
     why="{name} cannot be lowered to {new} while {dependent} is finalized, which requires a higher"
     " level; lower that first, or in the same request",
 )
 _ONE_WAY: Final = UpdateRule(
     name="never lowered",
     holds=lambda n: n.is_lower and n.feature is not None and not n.feature.can_be_lowered,
-    error=UpdateError.UNSAFE_FEATURE_DOWNGRADE,
+    says=UpdateError.UNSAFE_FEATURE_DOWNGRADE,
     why="{name} cannot be lowered, not even with data loss; keep it at {old}",
 )
 _LOSSY: Final = UpdateRule(
     name="lossy downgrade",
     holds=lambda n: bool(n.lossy) and not n.is_unsafe,
-    error=UpdateError.UNSAFE_FEATURE_DOWNGRADE,
+    says=UpdateError.UNSAFE_FEATURE_DOWNGRADE,
     why="{name} cannot go from {old} to {new} without data loss: level {lossy_name} is not"
     " compatible back; stay at or above it, or request an unsafe downgrade to accept the loss",
 )
 _APPLIED_LOSSY: Final = UpdateRule(
     name="unsafe downgrade",
     holds=lambda n: bool(n.lossy),
-    error=UpdateError.NONE,
+    says=UpdateError.NONE,
     why="{name} goes from {old} to {new}; the data of level {lossy_name}, and of the lossy levels"
     " below it, is dropped",
 )
 _APPLIED: Final = UpdateRule(
     name="applied",
-    holds=lambda n: True,  # noqa: ARG005 the last row always holds
-    error=UpdateError.NONE,
+    holds=always,
+    says=UpdateError.NONE,
     why="{name} goes from {old} to {new}",
 )
 
 _REFUSED: Final = UpdateError.INVALID_UPDATE_VERSION
 
-UPDATE_RULES: Final[dict[UpdateModel, tuple[UpdateRule, ...]]] = {
+UPDATE_RULES: Final[dict[UpdateModel, Rules[UpdateNumbers, UpdateError]]] = {
     UpdateModel.KIP: (
         _UNKNOWN,
         _DELETE_IS_DOWN,
@@ -160,38 +148,28 @@ UPDATE_RULES: Final[dict[UpdateModel, tuple[UpdateRule, ...]]] = {
         UpdateRule(
             name="negative level",
             holds=lambda n: n.update.level < 0,
-            error=_REFUSED,
+            says=_REFUSED,
             why="{name} cannot be set to a level below 0",
         ),
         UpdateRule(
             name="a node cannot",
             holds=lambda n: bool(n.cannot),
-            error=_REFUSED,
+            says=_REFUSED,
             why="{name} level {new} is not supported by {cannot_text}",
         ),
         UpdateRule(
             name="a controller cannot",
             holds=lambda n: bool(n.silent),
-            error=_REFUSED,
+            says=_REFUSED,
             why="{name} level {new} must be supported by every controller of the quorum, and"
             " {silent} may not support it",
         ),
-        UpdateRule(
-            name="lowered by an upgrade",
-            holds=_LOWERED_BY_UPGRADE.holds,
-            error=_REFUSED,
-            why=_LOWERED_BY_UPGRADE.why,
-        ),
-        UpdateRule(
-            name="raised by a downgrade",
-            holds=_RAISED_BY_DOWNGRADE.holds,
-            error=_REFUSED,
-            why=_RAISED_BY_DOWNGRADE.why,
-        ),
+        replace(_LOWERED_BY_UPGRADE, says=_REFUSED),
+        replace(_RAISED_BY_DOWNGRADE, says=_REFUSED),
         UpdateRule(
             name="no such level",
             holds=lambda n: n.feature is None or (n.new > 0 and n.feature.find(n.new) is None),
-            error=_REFUSED,
+            says=_REFUSED,
             why="{name} has no level {new}",
         ),
         UpdateRule(
@@ -201,40 +179,26 @@ UPDATE_RULES: Final[dict[UpdateModel, tuple[UpdateRule, ...]]] = {
                 and n.new < n.feature.lowest_settable
                 and n.feature.is_always_on
             ),
-            error=_REFUSED,
+            says=_REFUSED,
             why="{name} level {new} cannot be set: it is older than level records in the log",
         ),
-        UpdateRule(
-            name="never lowered",
-            holds=_ONE_WAY.holds,
-            error=_REFUSED,
-            why=_ONE_WAY.why,
-        ),
+        replace(_ONE_WAY, says=_REFUSED),
         UpdateRule(
             name="lossy downgrade",
             holds=lambda n: bool(n.lossy) and not n.is_unsafe,
-            error=_REFUSED,
+            says=_REFUSED,
             why="{name} cannot go from {old} to {new} without data loss: level {lossy_name} is not"
             " compatible back",
         ),
         UpdateRule(
             name="unsafe downgrade not done",
             holds=lambda n: bool(n.lossy),
-            error=_REFUSED,
+            says=_REFUSED,
             why="{name} cannot go from {old} to {new}: Kafka does not support unsafe downgrades yet"
             " (KAFKA-13896)",
         ),
-        UpdateRule(
-            name="requires another feature",
-            holds=_UNMET.holds,
-            error=_REFUSED,
-            why=_UNMET.why,
-        ),
+        replace(_UNMET, says=_REFUSED),
         _APPLIED,
     ),
 }
-
-
-def first_update_rule(numbers: UpdateNumbers) -> UpdateRule:
-    """Return the first row of the model's table that holds."""
-    return next(rule for rule in UPDATE_RULES[numbers.view.model] if rule.holds(numbers))
+"""Rows for each line of a request, by model: the error of the line."""

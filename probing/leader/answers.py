@@ -5,13 +5,13 @@ row is for all. A leader that ends is an outcome, never an exception. Sources: K
 of each release.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from probing.member import NativeAnswer
 from probing.releases import LeaderModel, Release
+from probing.rules import Rule, always
 from probing.versions import EARLIEST_PROBEABLE_VERSION, UNKNOWN_VERSION
 
 
@@ -138,17 +138,13 @@ LOWEST: Final = "lowest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderRule:
-    """One row: its models, its condition, and the answers to future members and to the others.
+class LeaderAnswers:
+    """What a row says: the answers to future members and to the others.
 
     ``future_numbers`` and ``second_number`` name the source of a number: the leader's own latest
-    version, or the lowest one in the group. ``why`` is a format string, see ``_sentence``.
+    version, or the lowest one in the group.
     """
 
-    name: str
-    models: frozenset[LeaderModel]
-    holds: Callable[[GroupVersions], bool]
-    why: str
     outcome: LeaderOutcome = LeaderOutcome.ANSWERS
     others_get: Content = Content.NORMAL
     future_get: Content = Content.NORMAL
@@ -156,10 +152,12 @@ class LeaderRule:
     second_number: str = LOWEST
     fixed_version: int | None = None
 
-    @property
-    def is_unconditional(self) -> bool:
-        """Tell whether no later row can fire for these models."""
-        return self.holds is _always
+
+@dataclass(frozen=True, kw_only=True)
+class LeaderRule(Rule[GroupVersions, LeaderAnswers]):
+    """A row with the models that it is for."""
+
+    models: frozenset[LeaderModel]
 
 
 _ALL: Final = frozenset(LeaderModel)
@@ -186,10 +184,6 @@ _MIXTURE_TEXT: Final = (
 )
 
 
-def _always(_: GroupVersions) -> bool:
-    return True
-
-
 def _is_mixture(group: GroupVersions) -> bool:
     """Tell whether the group has a future member and one that writes version 1 or 2."""
     return bool(group.future) and group.lowest_used < EARLIEST_PROBEABLE_VERSION
@@ -200,7 +194,7 @@ LEADER_RULES: Final = (
         name="bytes that cannot be decoded",
         models=_ALL - _OURS,
         holds=lambda g: bool(g.quarantined),
-        outcome=LeaderOutcome.DIES,
+        says=LeaderAnswers(outcome=LeaderOutcome.DIES),
         why="the subscription of {quarantined} cannot be decoded, so the leader ends; stop that"
         " member, or let a native member lead",
     ),
@@ -208,7 +202,7 @@ LEADER_RULES: Final = (
         name="version the leader does not know",
         models=_PRE_PROBING,
         holds=lambda g: bool(g.undecodable),
-        outcome=LeaderOutcome.DIES,
+        says=LeaderAnswers(outcome=LeaderOutcome.DIES),
         why="unable to decode subscription data: version={unknown_version}; set"
         " upgrade.from={series} on the newer members for a first rolling bounce, and remove it in a"
         " second one",
@@ -217,7 +211,7 @@ LEADER_RULES: Final = (
         name="future member beside version 1 or 2",
         models=_DIES_OF_MIXTURE,
         holds=_is_mixture,
-        outcome=LeaderOutcome.DIES,
+        says=LeaderAnswers(outcome=LeaderOutcome.DIES),
         why=_MIXTURE_TEXT + ", so a leader of this release ends; set upgrade.from on the future"
         " member too, or finish the second bounce first",
     ),
@@ -225,7 +219,7 @@ LEADER_RULES: Final = (
         name="future member beside version 1 or 2",
         models=frozenset({LeaderModel.NORMAL_OR_ERROR}),
         holds=_is_mixture,
-        outcome=LeaderOutcome.ERROR_TO_ALL,
+        says=LeaderAnswers(outcome=LeaderOutcome.ERROR_TO_ALL),
         why=_MIXTURE_TEXT + ", so all members get error 3 in version {latest}; set upgrade.from on"
         " the future member too, or finish the second bounce first",
     ),
@@ -233,14 +227,15 @@ LEADER_RULES: Final = (
         name="natives only",
         models=_OURS,
         holds=lambda g: bool(g.natives) and not g.members,
+        says=LeaderAnswers(),
         why="all members are native: each is answered in the version that it wrote, with the"
         " version to write next; no member rejoins for this",
     ),
     LeaderRule(
         name="always version 2",
         models=frozenset({LeaderModel.ALWAYS_VERSION_2}),
-        holds=_always,
-        fixed_version=2,
+        holds=always,
+        says=LeaderAnswers(fixed_version=2),
         why="a leader of this release answers all members in version 2, whatever they wrote"
         " (KAFKA-6054)",
     ),
@@ -248,6 +243,7 @@ LEADER_RULES: Final = (
         name="a member writes version 1 or 2",
         models=_ALL,
         holds=lambda g: g.lowest_used < EARLIEST_PROBEABLE_VERSION,
+        says=LeaderAnswers(),
         why="version {lowest_used} is the lowest used version; it has no second number, so all"
         " members keep their versions until that member is bounced",
     ),
@@ -255,10 +251,12 @@ LEADER_RULES: Final = (
         name="empty answer to future members, own number",
         models=frozenset({LeaderModel.EMPTY_AND_OWN}),
         holds=lambda g: bool(g.future),
-        others_get=Content.PREVIOUS,
-        future_get=Content.EMPTY,
-        future_numbers=OWN_LATEST,
-        second_number=OWN_LATEST,
+        says=LeaderAnswers(
+            others_get=Content.PREVIOUS,
+            future_get=Content.EMPTY,
+            future_numbers=OWN_LATEST,
+            second_number=OWN_LATEST,
+        ),
         why="{future} wrote above {latest} and gets an empty answer in the leader's latest version;"
         " the others get their previous tasks",
     ),
@@ -266,8 +264,7 @@ LEADER_RULES: Final = (
         name="empty answer to future members, lowest number",
         models=frozenset({LeaderModel.EMPTY_AND_LOWEST}),
         holds=lambda g: bool(g.future),
-        others_get=Content.PREVIOUS,
-        future_get=Content.EMPTY,
+        says=LeaderAnswers(others_get=Content.PREVIOUS, future_get=Content.EMPTY),
         why="{future} wrote above {latest} and gets an empty answer; the others get their previous"
         " tasks; all answers are in version {lowest_used}",
     ),
@@ -275,7 +272,7 @@ LEADER_RULES: Final = (
         name="separate tasks for future members",
         models=frozenset({LeaderModel.SEPARATE_TASKS}),
         holds=lambda g: bool(g.future),
-        others_get=Content.PREVIOUS,
+        says=LeaderAnswers(others_get=Content.PREVIOUS),
         why="{future} wrote above {latest} and gets tasks without an owner; the others get their"
         " previous tasks; all answers are in version {lowest_used}",
     ),
@@ -283,17 +280,17 @@ LEADER_RULES: Final = (
         name="empty answer to future members, by the text",
         models=frozenset({LeaderModel.KIP_TEXT}),
         holds=lambda g: bool(g.future),
-        future_get=Content.EMPTY,
-        future_numbers=OWN_LATEST,
-        second_number=OWN_LATEST,
+        says=LeaderAnswers(
+            future_get=Content.EMPTY, future_numbers=OWN_LATEST, second_number=OWN_LATEST
+        ),
         why="{future} wrote above {latest} and gets an empty answer in the leader's latest version;"
         " the others get a regular answer in {lowest_used}",
     ),
     LeaderRule(
         name="lowest used version, own number",
         models=_OWN_NUMBER,
-        holds=_always,
-        second_number=OWN_LATEST,
+        holds=always,
+        says=LeaderAnswers(second_number=OWN_LATEST),
         why="version {lowest_used} is the lowest used version; the second number is the leader's"
         " own {latest}",
     ),
@@ -301,13 +298,15 @@ LEADER_RULES: Final = (
         name="future members answered in the lowest version",
         models=_NORMAL_FOR_ALL,
         holds=lambda g: bool(g.future),
+        says=LeaderAnswers(),
         why="{future} wrote above {latest}: all members get tasks in version {lowest_used}, the"
         " lowest used; all support the second number, {lowest_supported}",
     ),
     LeaderRule(
         name="lowest used version",
         models=_ALL,
-        holds=_always,
+        holds=always,
+        says=LeaderAnswers(),
         why="version {lowest_used} is the lowest used version; all members support the second"
         " number, {lowest_supported}",
     ),

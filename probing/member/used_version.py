@@ -8,10 +8,11 @@ release.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from probing.member.events import NativeAnswer
 from probing.releases import MemberModel
+from probing.rules import Rule, Rules, always
 from probing.versions import EARLIEST_PROBEABLE_VERSION, greatest_known_version
 
 
@@ -88,95 +89,90 @@ class VersionNumbers:
         return greatest_known_version(self.known, at_most=self.common) or 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VersionRule:
-    """One row: its condition, the action, the version to write, and the sentence for people.
+class VersionStep(NamedTuple):
+    """What a member does about the versions of an answer.
 
-    ``why`` is a format string over the attributes of ``VersionNumbers``.
+    Attributes:
+        action: the action.
+        writes: returns the version that it writes from now on.
     """
 
-    name: str
-    holds: Callable[[VersionNumbers], bool]
     action: Action
-    why: str
     writes: Callable[[VersionNumbers], int] = lambda n: n.used
 
+
+VersionRule = Rule[VersionNumbers, VersionStep]
 
 UNREADABLE: Final = VersionRule(
     name="unreadable answer",
     holds=lambda n: not n.is_readable,
-    action=Action.REFUSE,
+    says=VersionStep(action=Action.REFUSE),
     why="the leader answered in version {received}, and this member reads up to {latest};"
     " upgrade the member, or start the group's newer members with upgrade.from",
 )
 ERROR_ANSWER: Final = VersionRule(
     name="error answer",
     holds=lambda n: n.error_code != 0,
-    action=Action.REPORT,
+    says=VersionStep(action=Action.REPORT),
     why="the leader answered with error {error_code} and no tasks; see the leader's report",
 )
 ABOVE_SENT: Final = VersionRule(
     name="answered above what was sent",
     holds=lambda n: n.received > n.used,
-    action=Action.REFUSE,
+    says=VersionStep(action=Action.REFUSE),
     why="this member wrote version {used} and was answered in version {received}, which no leader"
     " may do; restart the member, with the upgrade.from of the group if it has one",
 )
 ABOVE_LATEST: Final = VersionRule(
     name="agreed above the latest known version",
     holds=lambda n: n.common > n.latest,
-    action=Action.REFUSE,
+    says=VersionStep(action=Action.REFUSE),
     why="the leader names version {common} as supported by all members, this member supports"
     " {latest}; upgrade the leader (KAFKA-8649)",
 )
 TOO_OLD_TO_PROBE: Final = VersionRule(
     name="too old to probe",
     holds=lambda n: n.received < EARLIEST_PROBEABLE_VERSION,
-    action=Action.KEEP,
+    says=VersionStep(action=Action.KEEP),
     why="a member still writes version {received}, which has no version probing; write version"
     " {used} until that member is bounced without upgrade.from",
 )
 EVERY_MEMBER_UPGRADED: Final = VersionRule(
     name="every member is upgraded",
     holds=lambda n: n.common > n.used,
-    action=Action.REJOIN,
-    writes=lambda n: n.common,
+    says=VersionStep(action=Action.REJOIN, writes=lambda n: n.common),
     why="every member supports version {common}; raise the used version from {used} and rejoin",
 )
 OTHERS_WRITE_LOWER: Final = VersionRule(
     name="others still write lower",
     holds=lambda n: n.received < n.used == n.common,
-    action=Action.REJOIN,
-    writes=lambda n: n.common,
+    says=VersionStep(action=Action.REJOIN, writes=lambda n: n.common),
     why="every member supports version {used}, but one wrote {received}; rejoin with {used}",
 )
 MEMBER_NOT_UPGRADED: Final = VersionRule(
     name="a member is not upgraded yet",
     holds=lambda n: n.received < n.used,
-    action=Action.REJOIN,
-    writes=lambda n: n.common,
+    says=VersionStep(action=Action.REJOIN, writes=lambda n: n.common),
     why="the group is limited to version {common}; lower the used version from {used} and rejoin",
 )
 SETTLED: Final = VersionRule(
     name="settled",
-    holds=lambda n: True,  # noqa: ARG005 the last row always holds
-    action=Action.KEEP,
+    holds=always,
+    says=VersionStep(action=Action.KEEP),
     why="the group uses version {used}",
 )
 
 _LEADERS_NUMBER_NOW: Final = VersionRule(
     name="leader's number, now",
     holds=lambda n: EARLIEST_PROBEABLE_VERSION <= n.received < n.used,
-    action=Action.REJOIN,
-    writes=lambda n: n.common,
+    says=VersionStep(action=Action.REJOIN, writes=lambda n: n.common),
     why="this member wrote version {used}, the answer is in {received}; change to the leader's"
     " {common} and rejoin",
 )
 _LEADERS_NUMBER_NEXT_TIME: Final = VersionRule(
     name="leader's number, next time",
     holds=lambda n: n.received >= EARLIEST_PROBEABLE_VERSION and n.common > n.used,
-    action=Action.NEXT_TIME,
-    writes=lambda n: n.common,
+    says=VersionStep(action=Action.NEXT_TIME, writes=lambda n: n.common),
     why="the leader supports version {common}; raise the used version from {used} at the next"
     " rebalance",
 )
@@ -184,31 +180,27 @@ _LEADERS_NUMBER_NEXT_TIME: Final = VersionRule(
 _UNUSABLE_NUMBER: Final = VersionRule(
     name="unusable second number",
     holds=lambda n: n.common < n.received < n.used,
-    action=Action.REJOIN,
-    writes=lambda n: n.received,
+    says=VersionStep(action=Action.REJOIN, writes=lambda n: n.received),
     why="the answer is in version {received} but names {common}, a lower one, as agreed; lower the"
     " used version from {used} to {received} and rejoin",
 )
 _OFFERED_ABOVE: Final = VersionRule(
     name="every member is upgraded",
     holds=lambda n: n.offered > n.used,
-    action=Action.REJOIN,
-    writes=lambda n: n.offered,
+    says=VersionStep(action=Action.REJOIN, writes=lambda n: n.offered),
     why="every member supports version {common}; raise the used version from {used} to {offered}"
     " and rejoin",
 )
 _OFFERED_AGAIN: Final = VersionRule(
     name="others still write lower",
     holds=lambda n: n.received < n.used == n.offered,
-    action=Action.REJOIN,
-    writes=lambda n: n.offered,
+    says=VersionStep(action=Action.REJOIN, writes=lambda n: n.offered),
     why="every member supports version {used}, but one wrote {received}; rejoin with {used}",
 )
 _OFFERED_BELOW: Final = VersionRule(
     name="a member is not upgraded yet",
     holds=lambda n: n.received < n.used,
-    action=Action.REJOIN,
-    writes=lambda n: n.offered,
+    says=VersionStep(action=Action.REJOIN, writes=lambda n: n.offered),
     why="the group is limited to version {common}; lower the used version from {used} to {offered}"
     " and rejoin",
 )
@@ -216,8 +208,7 @@ _OFFERED_BELOW: Final = VersionRule(
 _LATER_JVM_LEADER: Final = VersionRule(
     name="a later JVM leads",
     holds=lambda n: not n.is_readable and n.latest < n.received < n.used,
-    action=Action.REJOIN,
-    writes=lambda n: n.offered or n.latest,
+    says=VersionStep(action=Action.REJOIN, writes=lambda n: n.offered or n.latest),
     why="the answer is in version {received}, of which this member reads the two version numbers"
     " only; lower the used version from {used} to one that both know, and rejoin",
 )
@@ -226,52 +217,47 @@ _SUBSCRIPTION_NOT_READ: Final = VersionRule(
     holds=lambda n: (
         n.native is not None and not n.native.subscription_read and n.leader_readable < n.used
     ),
-    action=Action.REJOIN,
-    writes=lambda n: n.leader_readable,
+    says=VersionStep(action=Action.REJOIN, writes=lambda n: n.leader_readable),
     why="the leader cannot read version {used} and placed this member without its state; write"
     " {leader_readable} and rejoin once",
 )
 _PIN_STAYS: Final = VersionRule(
     name="pin stays",
     holds=lambda n: n.native is not None and n.pinned,
-    action=Action.KEEP,
+    says=VersionStep(action=Action.KEEP),
     why="upgrade.from pins version {used}; remove it in the second rolling bounce",
 )
 _OTHER_VERSION_NAMED: Final = VersionRule(
     name="native leader names another version",
     holds=lambda n: n.native is not None and n.requested != n.used,
-    action=Action.NEXT_TIME,
-    writes=lambda n: n.requested,
+    says=VersionStep(action=Action.NEXT_TIME, writes=lambda n: n.requested),
     why="the leader asks for version {requested} from the next rebalance on; {used} was answered in"
     " {received}, no member rejoins for this",
 )
 _SETTLED_UNDER_NATIVE: Final = VersionRule(
     name="settled under a native leader",
     holds=lambda n: n.native is not None,
-    action=Action.KEEP,
+    says=VersionStep(action=Action.KEEP),
     why="the leader asks for version {used}, as written",
 )
 
 _LEADER_ENDS_UPGRADE: Final = VersionRule(
     name="leader ends the upgrade",
     holds=lambda n: n.led_supported is not None and n.received < n.latest <= n.led_supported,
-    action=Action.REJOIN,
-    writes=lambda n: n.latest,
+    says=VersionStep(action=Action.REJOIN, writes=lambda n: n.latest),
     why="every member supports version {latest}; the leader alone starts the last rebalance",
 )
 _RAISED_NEXT_TIME: Final = VersionRule(
     name="raised at the next rebalance",
     holds=lambda n: n.offered > n.used,
-    action=Action.NEXT_TIME,
-    writes=lambda n: n.offered,
+    says=VersionStep(action=Action.NEXT_TIME, writes=lambda n: n.offered),
     why="the leader supports version {common}; raise the used version from {used} at the next"
     " rebalance",
 )
 _LEADER_NOT_UPGRADED: Final = VersionRule(
     name="the leader is not upgraded yet",
     holds=lambda n: n.received < n.used and n.common < n.used,
-    action=Action.REJOIN,
-    writes=lambda n: n.common,
+    says=VersionStep(action=Action.REJOIN, writes=lambda n: n.common),
     why="the leader supports version {common}; lower the used version from {used} and rejoin",
 )
 
@@ -287,7 +273,7 @@ _GUARDED_ROWS: Final = (
     SETTLED,
 )
 
-MEMBER_RULES: Final[dict[MemberModel, tuple[VersionRule, ...]]] = {
+MEMBER_RULES: Final[dict[MemberModel, Rules[VersionNumbers, VersionStep]]] = {
     MemberModel.NO_PROBING: (UNREADABLE, SETTLED),
     MemberModel.UNGUARDED: (
         UNREADABLE,
@@ -342,8 +328,3 @@ FIRES_DURING_REBALANCE: Final = frozenset({MemberModel.FOLLOWUP})
 SURVIVES_ERRORS: Final = frozenset({MemberModel.NATIVE})
 """Models that report an error answer, refuse an answer that they cannot use, and stay in the group
 to rejoin."""
-
-
-def first_rule(model: MemberModel, numbers: VersionNumbers) -> VersionRule:
-    """Return the first row of the model's table that holds."""
-    return next(rule for rule in MEMBER_RULES[model] if rule.holds(numbers))

@@ -1,13 +1,21 @@
-"""From members and the forms that they carry to the wanted forms of each family or chain."""
+"""Which forms of subtopologies run in a rolling change of the topology.
+
+A *family* are the forms that may not run for the same partition at the same time. The table of this
+module decides the version whose forms are *wanted* in a family. A family with one form and without
+memory always runs: this is the case of all kept, added and removed subtopologies. The families of a
+*chain* change together (``chains.py``). What becomes of a partition that a member runs in another
+form is decided in ``units.py``.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
+from probing.rules import Rule, Rules, always, first
+from probing.topologies import chains
 from probing.topologies.chains import (
+    ChainNumbers,
     Shape,
     carried_shapes,
     forms_of,
@@ -15,21 +23,101 @@ from probing.topologies.chains import (
     most_common,
 )
 from probing.topologies.memory import (
-    MOST_UNSHARED,
     Carrier,
     Reached,
+    answered_memory,
     believed_memory,
-    newest_memory,
     next_reached,
 )
 from probing.topologies.overlap import without_overlaps
-from probing.topologies.rules import (
-    ChainNumbers,
-    FamilyNumbers,
-    chain_rule,
-    form_rule,
-    why_chain,
-    why_form,
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyNumbers:
+    """Inputs of a row of `FORM_RULES`, for one family.
+
+    Attributes:
+        live: versions of the topology in which live members carry a form of the family, ascending.
+        common: those of them that every live carrier has, ascending.
+        level: the finalized level of `topology.version`; None: nothing is finalized.
+        reached: the version that the memory names; None: no form is remembered.
+        epoch: of that memory; -1 without.
+        newest_is_known: the memory names a form of the highest live version.
+    """
+
+    live: tuple[int, ...]
+    common: tuple[int, ...]
+    level: int | None
+    reached: int | None
+    epoch: int
+    newest_is_known: bool
+
+    @property
+    def newest(self) -> int:
+        """The highest live version."""
+        return self.live[-1]
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether all carriers share a lower version and not all have the newest."""
+        return bool(self.common) and self.common[-1] < self.newest
+
+    @property
+    def from_reached(self) -> int | None:
+        """The lowest live version that is not below the reached one; None: there is none."""
+        return next((v for v in self.live if v >= (self.reached or 0)), None)
+
+    @property
+    def common_newest(self) -> int | str:
+        """The highest version that all carriers share, for sentences."""
+        return self.common[-1] if self.common else "none"
+
+
+class FormOutcome(NamedTuple):
+    """The version whose forms are wanted.
+
+    Attributes:
+        wanted: returns it; None: no form is wanted.
+        remembered: it counts as reached from now on.
+    """
+
+    wanted: Callable[[FamilyNumbers], int | None]
+    remembered: bool
+
+
+FORM_RULES: Final[Rules[FamilyNumbers, FormOutcome]] = (
+    Rule(
+        name="a finalized level",
+        holds=lambda n: n.level is not None and n.level in n.live,
+        says=FormOutcome(wanted=lambda n: n.level, remembered=True),
+        why="topology.version is finalized at {level}",
+    ),
+    Rule(
+        name="a version that was never reached",
+        holds=lambda n: not n.newest_is_known and not n.is_held_back,
+        says=FormOutcome(wanted=lambda n: n.newest, remembered=True),
+        why="a live member carries version {newest}, which is reached from now on",
+    ),
+    Rule(
+        name="reached, and carried",
+        holds=lambda n: n.reached is not None and n.from_reached is not None,
+        says=FormOutcome(wanted=lambda n: n.from_reached, remembered=False),
+        why="version {reached} was reached in epoch {epoch}",
+    ),
+    Rule(
+        name="reached, and carried by no member",
+        holds=lambda n: n.reached is not None,
+        says=FormOutcome(wanted=lambda _: None, remembered=False),
+        why="version {reached} was reached in epoch {epoch}, and no member carries it or a later"
+        " one: start such a member, or go back with assignor features downgrade-topology",
+    ),
+    Rule(
+        name="held back",
+        holds=always,
+        says=FormOutcome(wanted=lambda n: n.common[-1], remembered=False),
+        why="all members carry version {common_newest}, and not all carry {newest}: the group"
+        " switches when all can, or when topology.version is raised",
+    ),
 )
 
 ONE_FORM: Final = "one form"
@@ -104,45 +192,6 @@ def decide_forms(
     return FormsDecision(families=tuple(found), reached=answered_memory(memory, members))
 
 
-def answered_memory(
-    memory: Mapping[bytes, Reached], members: Sequence[Carrier]
-) -> dict[bytes, Reached]:
-    """Return the entries that answers contain, in an order that no single process can abuse.
-
-    All entries of forms that the leader or two processes carry are kept. `MOST_UNSHARED` others
-    follow: of the forms that one process alone carries, one of each process in turn; then of those
-    that no member carries, the ones that most processes remember.
-
-    Args:
-        memory: what is believed.
-        members: live members that can run tasks.
-    """
-    processes: dict[bytes, set[str]] = {}
-    remembering: dict[bytes, set[str]] = {}
-    for member in members:
-        for form in member.forms:
-            processes.setdefault(form, set()).add(member.process)
-        for form in member.reached:
-            remembering.setdefault(form, set()).add(member.process)
-    own = {form for member in members if member.leads for form in member.forms}
-    shared = own | {form for form, found in processes.items() if len(found) > 1}
-
-    def newest_first(forms: AbstractSet[bytes]) -> list[bytes]:
-        return sorted(forms, key=lambda form: (memory[form], form), reverse=True)
-
-    by_process: dict[str, list[bytes]] = {}
-    for form in newest_first(memory.keys() & processes.keys() - shared):
-        by_process.setdefault(min(processes[form]), []).append(form)
-    turns = zip_longest(*(by_process[process] for process in sorted(by_process)))
-    others = [form for turn in turns for form in turn if form is not None]
-    others += sorted(
-        newest_first(memory.keys() - shared - processes.keys()),
-        key=lambda form: -len(remembering.get(form, ())),
-    )
-    kept = shared | {*others[:MOST_UNSHARED]}
-    return newest_memory({f: r for f, r in memory.items() if f in kept}, first=shared)
-
-
 def _decide_family(
     family: frozenset[bytes],
     members: Sequence[Carrier],
@@ -174,8 +223,8 @@ def _decide_family(
             form in memory for form in family if live[-1] in _versions(form, members)
         ),
     )
-    rule = form_rule(numbers)
-    version = rule.wanted(numbers)
+    rule = first(FORM_RULES, numbers)
+    version = rule.says.wanted(numbers)
     carriers = {form: sum(form in member.forms for member in members) for form in family}
     candidates = sorted(
         (form for form in family if version is not None and version in _versions(form, members)),
@@ -187,12 +236,12 @@ def _decide_family(
         wanted=wanted,
         version=version,
         rule=rule.name,
-        why=why_form(numbers, rule),
+        why=rule.sentence(numbers),
         refused=refused,
     )
     # Programs of one version that contradict each other reach nothing: one of them is refused.
     is_change = entry is not None or len(live) > 1
-    if rule.remembered and is_change and version is not None:
+    if rule.says.remembered and is_change and version is not None:
         entry = entry if entry and entry.version == version else next_reached(entry, version)
     return decision, entry
 
@@ -241,14 +290,14 @@ def _decide_chain(
         able=len(able[wanted]),
         unable=sum(bool(carried) for carried in shapes.values()) - len(able[wanted]),
     )
-    rule = chain_rule(numbers)
-    if rule.runs_wanted:
+    rule = first(chains.CHAIN_RULES, numbers)
+    if rule.says:
         return replace(family, wanted=forms_of(wanted), able=able[wanted])
     return replace(
         family,
         wanted=forms_of(other),
         version=max(v for carried in shapes.values() for v, s in carried.items() if s == other),
         rule=rule.name,
-        why=why_chain(numbers, rule),
+        why=rule.sentence(numbers),
         able=able[other],
     )
