@@ -17,7 +17,7 @@ from assignor.adapters.confluent.handover import DeferredListener
 from assignor.adapters.confluent.offsets import partition_of
 from assignor.adapters.kafka_python import topic_id
 from assignor.adapters.poll_arguments import stop_event
-from assignor.adapters.processing import Batch, BlockingLoop
+from assignor.adapters.processing import BlockingLoop
 from assignor.config import check_handler
 from assignor.embedding import (
     COMMIT_METADATA,
@@ -28,7 +28,7 @@ from assignor.embedding import (
     TaskStores,
     UnreadableRecord,
 )
-from assignor.embedding.loops import DeletedTopics, PollLoop, log_late_commit
+from assignor.embedding.loops import Batch, DeletedTopics, PollLoop, log_late_commit
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
 from encoding import TopicPartition
@@ -163,6 +163,9 @@ class ConsumerLoop:
             raise self._failure
         return records
 
+    def check(self) -> None:
+        """Nothing: `poll` raises what `Consumer` does."""
+
     def assigned(self) -> Collection[Any]:
         """Return the partitions that are read."""
         return self._consumer._serving.read
@@ -172,6 +175,11 @@ class ConsumerLoop:
         read = [Position(*each) for each in sorted(self._consumer._serving.read)]
         found = self._consumer.position(read) if read else []
         return {partition_of(each): each.offset for each in found if each.offset >= 0}
+
+    def begins(self, partitions: Collection[Any]) -> Mapping[Any, int]:
+        """Return where these partitions are read again, as nobody has what was read of them."""
+        last = self._consumer._commits.stored.last(partitions)
+        return {partition_of(each): each.offset for each in last}
 
     def ranges(self, partitions: Collection[Any]) -> Mapping[Any, tuple[int, int]]:
         """Return partition -> its first offset, and the one behind its last.

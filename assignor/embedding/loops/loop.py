@@ -6,6 +6,7 @@ The loops of the adapters own the client: they poll, seek, commit and wait as th
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
@@ -56,6 +57,7 @@ class PollLoop:
         max_poll_records: of the consumer; None: a batch has no limit.
         client_errors: base classes of the client's errors.
         setting_names: name of a setting here -> its name in the client, where it differs.
+        fenced_after_s: for how long polls may fail with an error, which a fenced member gets.
         now: a monotonic clock, in seconds.
 
     Attributes:
@@ -71,8 +73,10 @@ class PollLoop:
         max_poll_records: int | None = None,
         client_errors: tuple[type[Exception], ...] = (),
         setting_names: Mapping[str, str] = MappingProxyType({}),
+        fenced_after_s: Callable[[BaseException], float] = lambda _: inf,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._fenced_after_s = fenced_after_s
         self._pace = PollPace(
             max_poll_interval_ms=max_poll_interval_ms,
             session_timeout_ms=session_timeout_ms,
@@ -169,7 +173,6 @@ class PollLoop:
         is_closed: bool = False,
         is_handlers: bool = False,
         resets: bool = False,
-        fenced_after_s: float = float("inf"),
     ) -> Reaction:
         """Return what to do after an error; the arguments are those of `LoopFacts`."""
         since_s = now_s = self.now()
@@ -187,7 +190,7 @@ class PollLoop:
             resets=resets,
             failing_s=now_s - since_s,
             patience_s=self._interval_s,
-            fenced_after_s=fenced_after_s,
+            fenced_after_s=self._fenced_after_s(error),
         )
         rule = decide(facts)
         if rule.then is Then.END:

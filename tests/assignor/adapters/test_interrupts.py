@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from assignor.adapters.processing import BlockingLoop
+from assignor.adapters.processing import BlockingLoop, carry_out
 from assignor.embedding import DictStore, TaskStores
-from assignor.embedding.loops import PolledBatch, PollLoop
+from assignor.embedding.loops import Engine, PolledBatch, PollLoop, TaskEngine
 from assignor.embedding.state_stores.held_input import HeldInput
 from tests.assignor.adapters.scripted import Client
 from tests.assignor.embedding.state_stores.logs import INPUTS, WORDS, Cluster, Member
@@ -16,9 +16,17 @@ from tests.assignor.embedding.state_stores.logs import INPUTS, WORDS, Cluster, M
 TRACED = (
     BlockingLoop.run,
     BlockingLoop.batches,
-    BlockingLoop._process,
-    BlockingLoop._ends,
-    BlockingLoop._follow,
+    carry_out,
+    Engine.batches,
+    Engine._hand_over,
+    Engine._poll_on,
+    Engine._poll,
+    Engine._drop_former,
+    Engine._ends,
+    TaskEngine.tasks,
+    TaskEngine._deliver,
+    TaskEngine._process,
+    TaskEngine._follow,
     PollLoop.delivered,
     PolledBatch.__init__,
     PolledBatch.held,
@@ -33,8 +41,13 @@ class SlowClient(Client):
 
     def __init__(self, cluster):
         super().__init__(cluster, clock=None, script=())
+        self.begun = {}
+
+    def begins(self, partitions):
+        return {each: at for each, at in self.begun.items() if each in partitions}
 
     def poll(self, max_records, *, waits):
+        self.begun = {each: self.position.get(each, 0) for each in self.assignment}
         batch = {}
         for partition in sorted(self.assignment - self.are_paused):
             begin = self.position[partition]
