@@ -88,9 +88,10 @@ session timeout
 a single record takes longer than `max_poll_interval_ms`
 | with `run_tasks` and `StreamsApplication` a warning names the record, at most once a minute for
   each partition; with `polled` it names the pause. The group has removed the member, so that its
-  commit is refused and the records of this batch are processed again, those of other partitions
-  too: raise the limit
-| the same
+  commit is refused and the records of this batch are processed again: raise the limit. Before such
+  a record begins again on the same member, the records of other partitions are processed and
+  committed; then it is processed alone
+| `TaskStores.process(..., slow=...)` holds it back; else such a record stops other partitions, too
 
 partitions are revoked while records of them are kept
 | the records are dropped, and read again if the partition comes back

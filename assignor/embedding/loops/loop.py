@@ -14,7 +14,7 @@ from assignor.embedding.errors import PollErrors, error_text
 from assignor.embedding.loops.pace import PollPace
 from assignor.embedding.loops.rules import UNANSWERED_COMMIT, LoopFacts, Step, Then, decide
 from assignor.logs import line_logger
-from encoding import TaskId
+from encoding import TaskId, TopicPartition
 
 _log = line_logger(__name__)
 
@@ -63,6 +63,7 @@ class PollLoop:
     Attributes:
         now: as given.
         max_records: most records of the next batch; None: as the consumer is configured.
+        slow: partition -> offset of the last record that took longer than the limit.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class PollLoop:
         self._named_s: dict[tuple[Any, Any], float] = {}
         # Since the last poll: the longest call, and whether a record above the limit was noted.
         self._longest_s, self._is_noted = 0.0, False
+        self.slow: dict[TopicPartition, int] = {}
         # The first record is measured before there is a whole batch of such.
         self.max_records = None if max_poll_records is None else 1
 
@@ -146,10 +148,15 @@ class PollLoop:
         now_s = self.now()
         took_s = now_s - begin_s
         self._longest_s = max(self._longest_s, took_s)
+        if took_s <= self._interval_s and not self.slow:
+            return
+        topic, partition, offset = _place(record)
         if took_s <= self._interval_s:
+            if self.slow.get(TopicPartition(topic, partition), offset) <= offset:
+                self.slow.pop(TopicPartition(topic, partition), None)
             return
         self._is_noted = True
-        topic, partition, offset = _place(record)
+        self.slow[TopicPartition(topic, partition)] = offset
         if now_s - self._named_s.get((topic, partition), float("-inf")) >= _NAMED_EACH_S:
             self._named_s[topic, partition] = now_s
             _log.warning(

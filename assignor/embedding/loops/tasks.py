@@ -62,7 +62,9 @@ class TaskEngine(Engine):
         return False
 
     def _process(self, stores: Any, handle: _Handler, batch: PolledBatch) -> Steps[None]:
-        done = yield partial(stores.process, batch, handle, is_over=self._is_over)
+        slow = self._loop.slow
+        more = {"slow": slow, "are_committed": not self._late} if slow else {}
+        done = yield partial(stores.process, batch, handle, is_over=self._is_over, **more)
         yield from self._commit(done)
         self._loop.processed()
 
@@ -106,7 +108,8 @@ class TaskEngine(Engine):
         """Read again what was dropped, and nothing of tasks that have records or are restored."""
         self._client.seek(stores.unread())
         self._fetch_except(stores.waiting)
-        self._waits = not stores.has_rest
+        # A slow record waits for a commit, which is made again after the next poll.
+        self._waits = not stores.has_rest or bool(self._loop.slow and self._late)
         yield from ()
 
     def _fetch_except(self, waiting: AbstractSet[TopicPartition]) -> None:
