@@ -44,6 +44,17 @@ def carry_out(steps: Steps[_Result]) -> Generator[PolledBatch, None, _Result]:
         steps.close()
 
 
+def result_of(steps: Steps[_Result]) -> _Result:
+    """Make the calls of steps that deliver nothing; return their result."""
+    made = carry_out(steps)
+    try:
+        while True:
+            next(made)
+    except StopIteration as end:
+        result: _Result = end.value
+        return result
+
+
 async def await_out(steps: Steps[None]) -> AsyncGenerator[PolledBatch, None]:
     """Make the calls of a loop and await them; yield what it delivers, as `carry_out`."""
     answer: Any = None
@@ -165,8 +176,7 @@ class BlockingLoop:
         """Process and commit what polls return, as `TaskEngine.tasks`."""
         LOOP_END.set(self._ended)
         try:
-            for _ in carry_out(self._engine.tasks(stores, handle)):
-                pass  # batches are delivered to the stores
+            result_of(self._engine.tasks(stores, handle))
         finally:
             LOOP_END.set(None)
 

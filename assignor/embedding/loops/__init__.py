@@ -1,7 +1,7 @@
 """What the poll loops of all clients do after records, errors, revocations and a stop."""
 
 from assignor.embedding.loops.client import Batch, LoopClient, TaskClient
-from assignor.embedding.loops.engine import Engine, Steps
+from assignor.embedding.loops.engine import Engine, Steps, seek_back, settle
 from assignor.embedding.loops.loop import (
     DeletedTopics,
     PollLoop,
@@ -46,4 +46,6 @@ __all__ = [
     "log_late_commit",
     "lost_positions",
     "passed_over",
+    "seek_back",
+    "settle",
 ]

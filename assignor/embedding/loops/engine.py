@@ -120,47 +120,22 @@ class Engine:
             dropped = first_offsets({p: found for p, found in batch.items() if p in anew})
             self._polled = {p: found for p, found in batch.items() if p not in anew}
             self._client.seek(dropped)
-            yield from self.settle({}, dropped=dropped)
+            yield from self._settle({}, dropped=dropped)
 
     def read_again(self) -> None:
         """Set positions back to before the last poll, unless its records are held."""
-        client, before = self._client, self._before
         is_held = self._given is not None and self._given.is_held
-        if before is not None and not is_held and not client.is_closed:
-            after = client.positions()
-            begins = client.begins(after.keys() - before.keys())
-            found = first_offsets(self._polled or {})
-            client.seek(found | passed_over({**before, **begins}, after))
+        if self._before is not None and not is_held and not self._client.is_closed:
+            seek_back(self._client, self._before, self._polled)
         self._before = None
 
-    def settle(
+    def _settle(
         self,
         lost: Mapping[Any, int | None],
         error: BaseException | None = None,
         dropped: Mapping[Any, int] = NOTHING,
     ) -> Steps[None]:
-        """Go on where the input is: with lost positions, and in topics that were made anew.
-
-        Args:
-            lost: partition -> offset that the error names.
-            error: of the client.
-            dropped: partition -> position before records that were polled and are not delivered.
-        """
-        client = self._client
-        ids = yield partial(client.topic_ids, asks=True)
-        positions = {**client.positions(), **dropped}
-        own = {each: each for each in client.assigned()}
-        lost = {own[each]: at for each, at in lost.items() if each in own}
-        truncated = lost if hasattr(error, "divergent_offsets") else {}
-        # Where no position is known yet, that of the group comes.
-        anew = self._input.made_anew(ids, own)
-        wanted: dict[Any, int | None] = {
-            each: positions[each] for each in anew if each in positions
-        }
-        wanted |= {each: positions.get(each, at) for each, at in lost.items()}
-        if wanted:
-            ranges = yield partial(client.ranges, wanted)
-            client.seek(self._input.settle(wanted, ranges, ids, truncated))
+        yield from settle(self._client, self._input, lost, error, dropped)
 
     def _ends(self, work: Steps[object], step: Step) -> Steps[bool]:
         """Do a part of the work; return whether the loop ends, as after `_ends_after`."""
@@ -181,7 +156,7 @@ class Engine:
             resets=self._input.resets,
         )
         if reaction.settles:
-            return (yield from self._ends(self.settle(lost_positions(error), error), step))
+            return (yield from self._ends(self._settle(lost_positions(error), error), step))
         if reaction.leaves:
             yield self._client.leave
         if reaction.raised is error:
@@ -190,3 +165,61 @@ class Engine:
             raise reaction.raised from error
         yield partial(self._wait, reaction.wait_s)
         return reaction.ends
+
+
+def seek_back(
+    client: LoopClient,
+    before: Mapping[Any, int],
+    polled: Batch | None,
+    after: Mapping[Any, float] | None = None,
+) -> None:
+    """Have what a poll has taken, and nobody has, read again.
+
+    Args:
+        client: the consumer.
+        before: positions before the poll, where known.
+        polled: what the poll has returned; None: it has raised, or the answer is lost.
+        after: positions after it; default: those that the client has.
+    """
+    if polled is not None:
+        client.seek(first_offsets(polled))
+        return
+    after = client.positions() if after is None else after
+    begins = client.begins(after.keys() - before.keys())
+    client.seek(passed_over({**before, **begins}, after))
+
+
+def settle(
+    client: LoopClient,
+    watch: InputWatch,
+    lost: Mapping[Any, int | None],
+    error: BaseException | None = None,
+    dropped: Mapping[Any, int] = NOTHING,
+) -> Steps[Mapping[Any, int]]:
+    """Go on where the input is: with lost positions, and in topics that were made anew.
+
+    Args:
+        client: the consumer.
+        watch: of the consumer.
+        lost: partition -> offset that the error names.
+        error: of the client.
+        dropped: partition -> position before records that were polled and are not delivered.
+
+    Returns:
+        Partition -> offset at which it goes on.
+    """
+    ids = yield partial(client.topic_ids, asks=True)
+    positions = {**client.positions(), **dropped}
+    own = {each: each for each in client.assigned()}
+    lost = {own[each]: at for each, at in lost.items() if each in own}
+    truncated = lost if hasattr(error, "divergent_offsets") else {}
+    # Where no position is known yet, that of the group comes.
+    anew = watch.made_anew(ids, own)
+    wanted: dict[Any, int | None] = {each: positions[each] for each in anew if each in positions}
+    wanted |= {each: positions.get(each, at) for each, at in lost.items()}
+    if not wanted:
+        return NOTHING
+    ranges = yield partial(client.ranges, wanted)
+    found = watch.settle(wanted, ranges, ids, truncated)
+    client.seek(found)
+    return found

@@ -230,7 +230,7 @@ class PollLoop:
 
 
 def passed_over(
-    before: Mapping[_Partition, int], after: Mapping[_Partition, int]
+    before: Mapping[_Partition, int], after: Mapping[_Partition, float]
 ) -> dict[_Partition, int]:
     """Return where to seek back to after a poll that failed: it may have taken records.
 
