@@ -27,7 +27,7 @@ from assignor.adapters.confluent.offsets import partition_of
 from assignor.adapters.confluent.processing import ConsumerLoop, ReaderInput, by_partition
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.threads import SECOND_THREAD, OneThread, Turns
-from assignor.embedding.loops import first_offsets, seek_back
+from assignor.embedding.loops import LoopFacts, Step, Then, decide, first_offsets, seek_back
 from encoding import TopicPartition
 
 SLICE_S: Final = 0.1
@@ -251,10 +251,16 @@ class Serving:
     def _rebalance(self, consumer: Reader, event: Rebalanced) -> None:
         """Call back, and carry out what the callback has not, also if it fails."""
         change, partitions = event.change, frozenset(event.partitions)
-        if self._is_lost() or change is Change.LOST:
+        facts = LoopFacts(
+            step=Step.REBALANCE,
+            is_lost=self._is_lost() or change is Change.LOST,
+            is_assigned=change is Change.ASSIGNED,
+        )
+        then = decide(facts).then
+        if then is Then.DROP:
             # Together with what later events would take away; new partitions do not begin.
             change, partitions = Change.LOST, self.owned
-        elif change is Change.ASSIGNED:
+        elif then is Then.BEGIN:
             self.owned |= partitions
         else:
             partitions &= self.owned

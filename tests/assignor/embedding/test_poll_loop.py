@@ -76,6 +76,10 @@ EVENTS = [
     (Step.POLL, {"error": ZeroDivisionError()}, Then.RAISE),
     (Step.PROCESS, {"error": StoreError("the disk is full")}, Then.RAISE),
     (Step.PROCESS, {"error": OSError("the disk is full")}, Then.RAISE),
+    (Step.REBALANCE, {"is_lost": True}, Then.DROP),
+    (Step.REBALANCE, {"is_lost": True, "is_assigned": True}, Then.DROP),
+    (Step.REBALANCE, {"is_assigned": True}, Then.BEGIN),
+    (Step.REBALANCE, {}, Then.GIVE_UP),
 ]
 
 
