@@ -145,8 +145,7 @@ class TaskStores(RunningTasks):
                 the next member.
             is_over: called before each record but the first one: return True to keep the rest of
                 the batch for a later call, such as when it is time to poll.
-            slow: partition -> offset of a record for which an earlier call of `handle` has taken
-                too long. It is left to a later call, which has it alone.
+            slow: partition -> offset of a record that took too long: a later call has it alone.
             are_committed: whether all offsets are that earlier calls have returned; else no record
                 of `slow` begins.
 
