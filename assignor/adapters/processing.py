@@ -33,13 +33,12 @@ def carry_out(steps: Steps[_Result]) -> Generator[PolledBatch, None, _Result]:
                 else:
                     answer = step()
             except BaseException as raised:
-                if getgeneratorstate(steps) != GEN_CLOSED:
-                    error = raised
-                elif isinstance(raised, StopIteration):
-                    result: _Result = raised.value
-                    return result
-                else:
+                if getgeneratorstate(steps) == GEN_CLOSED:
+                    if isinstance(raised, StopIteration):
+                        result: _Result = raised.value
+                        return result
                     raise
+                error = raised
     finally:
         steps.close()
 
@@ -70,12 +69,11 @@ async def await_out(steps: Steps[None]) -> AsyncGenerator[PolledBatch, None]:
                     answer = step()
                     answer = await answer if isawaitable(answer) else answer
             except BaseException as raised:
-                if getgeneratorstate(steps) != GEN_CLOSED:
-                    error = raised
-                elif isinstance(raised, StopIteration):
-                    return
-                else:
+                if getgeneratorstate(steps) == GEN_CLOSED:
+                    if isinstance(raised, StopIteration):
+                        return
                     raise
+                error = raised
     finally:
         steps.close()
 

@@ -10,11 +10,11 @@ _LEVELS = {logging.WARNING: "WARNING", logging.INFO: "INFO"}
 _TOP = """# What a poll loop does after each event
 
 Use this page if you write your own loop, or want to know what the loops of this project do when
-something fails. One engine (`assignor/embedding/loops`) decides for all of them by the tables below:
+something fails. One engine (`assignor/embedding/loops`) decides for all of them by these tables:
 `polled` and `commit_next` of kafka-python and aiokafka, `run_tasks` of kafka-python and
-confluent-kafka, `StreamsApplication`, and, where confluent-kafka leaves it a choice, the `Consumer`
-of `assignor.adapters.confluent` and a Quix application. [Each loop](#what-each-loop-does) has a
-column below. To leave out records that cannot be read, and process all others:
+confluent-kafka, `StreamsApplication`, and, where confluent-kafka leaves a choice, the `Consumer` of
+`assignor.adapters.confluent` and a Quix application. [Each loop](#what-each-loop-does) has a column
+below. To leave out records that cannot be read, and process all others:
 
 ```python
 from kafka import TopicPartition

@@ -97,16 +97,15 @@ def message_error(message: Message) -> Exception | None:
         return None
     if error.fatal():
         return MemberStopped(f"{LEFT_GROUP}: {error.str()}")
-    partition, offset = TopicPartition(topic or "", message.partition() or 0), message.offset() or 0
+    where, offset = TopicPartition(topic or "", message.partition() or 0), message.offset()
+    found: Exception | None = None
     if topic is not None and error.code() in _UNREADABLE:
-        return UnreadableRecord(*partition, offset, error.str())
-    if topic is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
-        if offset < 0 or message.offset() is None:
-            none: Exception = NoOffsetForPartitionError({partition})
-            return none
-        lost: Exception = OffsetOutOfRangeError({partition: offset})
-        return lost
-    return None
+        found = UnreadableRecord(*where, offset or 0, error.str())
+    elif topic is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
+        is_known = offset is not None and offset >= 0
+        lost = OffsetOutOfRangeError({where: offset})
+        found = lost if is_known else NoOffsetForPartitionError({where})
+    return found
 
 
 def refused(code: int, sentence: str) -> KafkaException:

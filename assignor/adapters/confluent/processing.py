@@ -283,16 +283,15 @@ class ReaderInput:
         """Return what the application gets of these messages; settle lost positions."""
         taken = [message for message in messages if message.error() is None or self._keeps(message)]
         for partition, at in sorted(self._lost.items(), key=lambda item: item[0]):
-            steps = settle(ConsumerLoop(consumer), self._watch, {partition: at})
             try:
-                found = result_of(steps)
+                found = result_of(settle(ConsumerLoop(consumer), self._watch, {partition: at}))
             except KafkaException as error:  # at the next call
                 self._lost[partition] = at
                 _log.info("%s [%s] is not read yet: %s", *partition, error)
-            else:
-                self._lost.pop(partition, None)
-                for each, offset in found.items():
-                    self._stored.settled(each, offset)
+                continue
+            self.forget([partition])
+            for each, offset in found.items():
+                self._stored.settled(each, offset)
         return taken
 
     def _keeps(self, message: Message) -> bool:
@@ -303,8 +302,7 @@ class ReaderInput:
         self._lost |= lost_positions(error)
         return False
 
-    def forget(self, partitions: Iterable[Position | TopicPartition]) -> None:
+    def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """Drop what is known of partitions that are read elsewhere, or no more."""
         for each in partitions:
-            where = partition_of(each) if isinstance(each, Position) else each
-            self._lost.pop(where, None)
+            self._lost.pop(each, None)

@@ -120,7 +120,7 @@ class Engine:
             dropped = first_offsets({p: found for p, found in batch.items() if p in anew})
             self._polled = {p: found for p, found in batch.items() if p not in anew}
             self._client.seek(dropped)
-            yield from self._settle({}, dropped=dropped)
+            yield from settle(self._client, self._input, {}, dropped=dropped)
 
     def read_again(self) -> None:
         """Set positions back to before the last poll, unless its records are held."""
@@ -128,14 +128,6 @@ class Engine:
         if self._before is not None and not is_held and not self._client.is_closed:
             seek_back(self._client, self._before, self._polled)
         self._before = None
-
-    def _settle(
-        self,
-        lost: Mapping[Any, int | None],
-        error: BaseException | None = None,
-        dropped: Mapping[Any, int] = NOTHING,
-    ) -> Steps[None]:
-        yield from settle(self._client, self._input, lost, error, dropped)
 
     def _ends(self, work: Steps[object], step: Step) -> Steps[bool]:
         """Do a part of the work; return whether the loop ends, as after `_ends_after`."""
@@ -156,7 +148,8 @@ class Engine:
             resets=self._input.resets,
         )
         if reaction.settles:
-            return (yield from self._ends(self._settle(lost_positions(error), error), step))
+            steps = settle(self._client, self._input, lost_positions(error), error)
+            return (yield from self._ends(steps, step))
         if reaction.leaves:
             yield self._client.leave
         if reaction.raised is error:

@@ -171,43 +171,31 @@ class PollLoop:
                 self._interval_s * 1000,
             )
 
-    def failed(
-        self,
-        step: Step,
-        error: BaseException,
-        *,
-        is_ended: bool = False,
-        is_closed: bool = False,
-        is_handlers: bool = False,
-        resets: bool = False,
-    ) -> Reaction:
-        """Return what to do after an error; the arguments are those of `LoopFacts`."""
+    def failed(self, step: Step, error: BaseException, **facts: bool) -> Reaction:
+        """Return what to do after an error; `facts` are fields of `LoopFacts`."""
         since_s = now_s = self.now()
         if step is Step.POLL:
             if self._failing_since_s is None:
                 self._failing_since_s = now_s
             since_s = self._failing_since_s
-        facts = LoopFacts(
+        found = LoopFacts(
             step=step,
             error=error,
-            is_ended=is_ended,
-            is_closed=is_closed,
-            is_handlers=is_handlers,
             is_clients=isinstance(error, self._client_errors),
-            resets=resets,
             failing_s=now_s - since_s,
             patience_s=self._interval_s,
             fenced_after_s=self._fenced_after_s(error),
+            **facts,
         )
-        rule = decide(facts)
+        rule = decide(found)
         if rule.then is Then.END:
             return Reaction(ends=True)
         if rule.then is Then.SETTLE:
             return Reaction(settles=True)
         if rule.then is not Then.RETRY:
             return Reaction(
-                leaves=rule.then is Then.STOP and not is_closed,
-                raised=error if rule.stops is None else rule.stops(facts),
+                leaves=rule.then is Then.STOP and not found.is_closed,
+                raised=error if rule.stops is None else rule.stops(found),
             )
         pause = self._errors[step].failed(error)
         if step is Step.POLL:
