@@ -1,7 +1,7 @@
 """Arguments of poll loops, and what they check, of all clients."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any
@@ -54,11 +54,6 @@ def check_member(consumer: Any, assignor: EmbeddedMember) -> None:
     if hasattr(consumer, "assignor") and not consumer.subscription():
         why = "an earlier loop has ended with the cause; close this consumer, and make another"
         raise MemberStopped(f"{LEFT_GROUP}: {why}")
-
-
-def first_offsets(batch: Mapping[Any, Sequence[Any]]) -> dict[Any, int]:
-    """Return partition -> offset of its first record in a batch that is not delivered."""
-    return {partition: records[0].offset for partition, records in batch.items() if records}
 
 
 def check_offsets(next_offsets: object, *, with_metadata: bool = False) -> None:

@@ -10,9 +10,11 @@ _LEVELS = {logging.ERROR: "`MemberStopped`", logging.WARNING: "WARNING", logging
 _TOP = """# What a poll loop does after each event
 
 Use this page if you write your own loop, or want to know what the loops of this project do when
-something fails. These loops go by one table: `polled` and `commit_next` of kafka-python and
-aiokafka, `run_tasks` of kafka-python and confluent-kafka, and `StreamsApplication`. To leave out
-records that cannot be read, and process all others:
+something fails. One engine (`assignor/embedding/loops`) decides for all of them by these tables:
+`polled` and `commit_next` of kafka-python and aiokafka, `run_tasks` of kafka-python and
+confluent-kafka, `StreamsApplication`, and, where confluent-kafka leaves a choice, the `Consumer` of
+`assignor.adapters.confluent` and a Quix application. [Each loop](#what-each-loop-does) has a column
+below. To leave out records that cannot be read, and process all others:
 
 ```python
 from kafka import TopicPartition
@@ -74,6 +76,55 @@ Kafka Streams since 2.6 (KAFKA-6607). It is behind control records and aborted t
 that the lag of input from transactional producers becomes 0. Members commit with the metadata that
 Kafka Streams writes for an unknown time; offsets without it were set by an operator."""
 
+# Rows, of cells: what is to be done, and what each loop does.
+_LOOPS = ("part", "`polled`", "`run_tasks`, `StreamsApplication`", "`Consumer`, Quix application")
+_EACH = """\
+deliver
+| batches, as the client returns them
+| records, one after the other, to the function that processes them, in slices of at most half of
+  the time between two polls
+| as confluent-kafka: records, and errors as messages
+
+seek back: what was taken and not delivered is read again
+| from its first record
+| from its first record that no state store keeps
+| from its first record if `close` was called, else from the offset last stored or committed
+
+continue where the input is
+| lost positions; with kafka-python also topics that were made anew
+| the same
+| lost positions
+
+commit
+| the application, by `commit_next`, before the next poll
+| after each slice; what was refused again after the next poll, and when the loop ends
+| the application, or `enable.auto.commit`. Quix: its checkpoint, before partitions are given up
+
+pause and resume
+| the application
+| partitions of records that are kept, and of tasks that are restored
+| the application. Quix: changelogs that are not restored
+
+wait, and try again
+| after errors that may pass
+| the same, and for changelogs and outputs
+| librdkafka and the member do
+
+leave the group after errors that do not pass
+| and raise `MemberStopped`
+| and raise `MemberStopped`
+| and `poll` returns the error
+
+end
+| with `stop`
+| with `stop`; `StreamsApplication` also with SIGTERM, SIGINT and `close` on another thread
+| with `close` on any thread; a `poll` on another thread raises
+
+report a record that is too slow
+| a warning of the pause, and smaller batches
+| a warning of the record, which is held back
+| the error `_MAX_POLL_EXCEEDED`"""
+
 # Rows, of cells: the event, what the loops do, what your own loop has to do.
 _MORE = """\
 `poll` or `getmany` raises
@@ -98,9 +149,10 @@ session timeout
 a single record takes longer than `max_poll_interval_ms`
 | with `run_tasks` and `StreamsApplication` a warning names the record, at most once a minute for
   each partition; with `polled` it names the pause. The group has removed the member, so that its
-  commit is refused and the records of this batch are processed again, those of other partitions
-  too: raise the limit
-| the same
+  commit is refused and the records of this batch are processed again: raise the limit. Before such
+  a record begins again on the same member, the records of other partitions are processed and
+  committed; then it is processed alone
+| `TaskStores.process(..., slow=...)` holds it back; else such a record stops other partitions, too
 
 partitions are revoked while records of them are kept
 | the records are dropped, and read again if the partition comes back
@@ -127,7 +179,7 @@ another loop over a consumer whose member has left
 
 def render() -> str:
     """Return the whole page."""
-    parts = [_TOP]
+    parts = [_TOP, "## What each loop does", table(_LOOPS, rows_of(_EACH))]
     for step in Step:
         rows = [
             (rule.name, rule.then.value, rule.effect) for rule in LOOP_RULES if step in rule.steps

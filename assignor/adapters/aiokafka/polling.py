@@ -8,41 +8,27 @@ is ended leaves the group: one that no longer polls would delay every rebalance 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import aclosing, suppress
 from typing import Any
 
 from aiokafka.consumer.fetcher import OffsetResetStrategy
-from aiokafka.errors import ConsumerStoppedError, KafkaError
+from aiokafka.errors import KafkaError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.port import commit_existing_topics
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.membership import attached_member
-from assignor.adapters.poll_arguments import (
-    check_member,
-    check_offsets,
-    check_timeout,
-    first_offsets,
-)
+from assignor.adapters.poll_arguments import check_offsets, check_timeout
+from assignor.adapters.processing import GroupConsumer, await_out, consumed, own_resets
 from assignor.config import refused
 from assignor.embedding import COMMIT_METADATA, MemberStopped
-from assignor.embedding.loops import (
-    CLOSED,
-    InputWatch,
-    PolledBatch,
-    PollLoop,
-    Step,
-    log_late_commit,
-    lost_positions,
-    passed_over,
-)
+from assignor.embedding.loops import CLOSED, Batch, Engine, PollLoop, log_late_commit
 from assignor.errors import ConfigError
 
 POLL_MS = 1000
 # How much later than its timeout a call returns at most.
 _LATE_S = 0.5
-_Batch = Mapping[Any, list[Any]]
 _UNKNOWN = "UnknownError"
 _NO_LIMIT_MS = 2**31 - 1
 # Where aiokafka has what to do with a lost position; there is no public way.
@@ -55,7 +41,7 @@ async def polled(
     *,
     timeout_ms: int = POLL_MS,
     stop: asyncio.Event | None = None,
-) -> AsyncIterator[_Batch]:
+) -> AsyncIterator[Batch]:
     """Yield what `getmany` returns, empty batches too, until the member has to stop.
 
     The loop ends when the whole group was asked to stop (KIP-671). A pause of the application that
@@ -86,92 +72,59 @@ async def polled(
         max_poll_interval_ms=getattr(consumer, "_max_poll_interval_ms", _NO_LIMIT_MS),
         max_poll_records=getattr(consumer, "_max_poll_records", None),
         client_errors=(KafkaError,),
+        fenced_after_s=lambda error: _patience_s(consumer, error),
     )
-    with _own_resets(consumer) as watch:
-        while loop.polls(is_ended=ended.is_set(), is_shutdown=assignor.shutdown_requested):
-            before = _positions(consumer)
-            size = {} if loop.max_records is None else {"max_records": loop.max_records}
-            batch: _Batch = {}
-            try:
-                batch = await _within(timeout_ms, consumer.getmany(timeout_ms=timeout_ms, **size))
-                check_member(consumer, assignor)
-            except BaseException as error:  # noqa: BLE001 raised again, unless it may pass
-                passed = passed_over(before, _positions(consumer)) | first_offsets(batch)
-                for partition, at in passed.items():
-                    if partition in consumer.assignment():
-                        consumer.seek(partition, at)
-                if await _ends_after(error, consumer, loop, ended, watch):
-                    return
-                continue
-            loop.delivered(sum(map(len, batch.values())))
-            yield PolledBatch(batch, _positions(consumer))
-
-
-@contextmanager
-def _own_resets(consumer: Any) -> Iterator[InputWatch]:
-    """Yield where the loop goes on; meanwhile aiokafka raises lost positions, and resets none."""
     fetcher = getattr(consumer, "_fetcher", None)
-    before = getattr(fetcher, _STRATEGY, OffsetResetStrategy.NONE)
-    if before != OffsetResetStrategy.NONE:
-        setattr(fetcher, _STRATEGY, OffsetResetStrategy.NONE)
-    try:
-        yield InputWatch(OffsetResetStrategy.to_str(before))
-    finally:
-        if before != OffsetResetStrategy.NONE:
-            setattr(fetcher, _STRATEGY, before)
+    begun = getattr(getattr(fetcher, "_records", None), "begun", {})
+    with own_resets(fetcher, _STRATEGY, OffsetResetStrategy.NONE) as before:
+        engine = Engine(
+            ConsumerLoop(consumer, assignor, timeout_ms, begun),
+            loop,
+            ended.is_set,
+            lambda wait_s: _wait(ended, wait_s),
+            OffsetResetStrategy.to_str(before),
+        )
+        async with aclosing(await_out(engine.batches())) as found:
+            async for batch in found:
+                yield batch
 
 
-async def _settle(consumer: Any, watch: InputWatch, error: BaseException) -> None:
-    """Go on where the input is, with the lost positions of an error."""
-    lost = lost_positions(error)
-    wanted = {each: lost[each] for each in consumer.assignment() if each in lost}
-    starts = await consumer.beginning_offsets([*wanted])
-    ends = await consumer.end_offsets([*wanted])
-    ranges = {each: (starts[each], ends[each]) for each in wanted}
-    # aiokafka 0.14 asks for no ids of topics.
-    for each, at in watch.settle(wanted, ranges, {}).items():
-        if each in consumer.assignment():
-            consumer.seek(each, at)
-
-
-async def _within(timeout_ms: int, records: Awaitable[_Batch]) -> _Batch:
-    """Return what `getmany` returns, or nothing: in a rebalance its own timeout does not count."""
-    try:
-        async with asyncio.timeout(timeout_ms / 1000 + _LATE_S) as limit:
-            return await records
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        return {}
-
-
-async def _ends_after(
-    error: BaseException, consumer: Any, loop: PollLoop, ended: asyncio.Event, watch: InputWatch
-) -> bool:
-    """Leave, raise or wait, as is decided; return whether the loop ends."""
-    reaction = loop.failed(
-        Step.POLL,
-        error,
-        is_ended=ended.is_set(),
-        is_closed=isinstance(error, ConsumerStoppedError),
-        resets=watch.resets,
-        fenced_after_s=_patience_s(consumer, error),
-    )
-    if reaction.settles:
-        try:
-            await _settle(consumer, watch, error)
-        except KafkaError as failure:
-            return await _ends_after(failure, consumer, loop, ended, watch)
-        return False
-    if reaction.leaves:
-        consumer.unsubscribe()
-    if reaction.raised is error:
-        raise error
-    if reaction.raised is not None:
-        raise reaction.raised from error
+async def _wait(ended: asyncio.Event, wait_s: float) -> None:
+    """Wait so many seconds, or until the event is set."""
     with suppress(TimeoutError):
-        await asyncio.wait_for(ended.wait(), reaction.wait_s)
-    return reaction.ends
+        await asyncio.wait_for(ended.wait(), wait_s)
+
+
+class ConsumerLoop(GroupConsumer):
+    """`LoopClient` of an `AIOKafkaConsumer`."""
+
+    async def poll(self, max_records: int | None, *, waits: bool) -> Batch:  # noqa: ARG002 it does
+        """Return what `getmany` does, or nothing: in a rebalance its own timeout does not count."""
+        size = {} if max_records is None else {"max_records": max_records}
+        self.begun.clear()
+        try:
+            async with asyncio.timeout(self.timeout_ms / 1000 + _LATE_S) as limit:
+                batch: Batch = await self.consumer.getmany(timeout_ms=self.timeout_ms, **size)
+                return batch
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return {}
+
+    def positions(self) -> Mapping[Any, int]:
+        """Return partition -> position, of those that have one."""
+        subscription = getattr(getattr(self.consumer, "_subscription", None), "subscription", None)
+        return consumed(getattr(subscription, "assignment", None))
+
+    async def ranges(self, partitions: Collection[Any]) -> Mapping[Any, tuple[int, int]]:
+        """Return partition -> its first offset, and the one behind its last.
+
+        Raises:
+            KafkaError: the cluster does not answer.
+        """
+        starts = await self.consumer.beginning_offsets([*partitions])
+        ends = await self.consumer.end_offsets([*partitions])
+        return {each: (starts[each], ends[each]) for each in partitions}
 
 
 async def commit_next(consumer: Any, next_offsets: Mapping[Any, Any] | None = None) -> bool:
@@ -209,14 +162,6 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, Any] | None = No
         log_late_commit(error)
         return False
     return True
-
-
-def _positions(consumer: Any) -> Mapping[Any, int]:
-    """Return partition -> position, of those that have one."""
-    subscription = getattr(getattr(consumer, "_subscription", None), "subscription", None)
-    assignment = getattr(subscription, "assignment", None)
-    found = {} if assignment is None else assignment.all_consumed_offsets()
-    return {partition: position.offset for partition, position in found.items()}
 
 
 def _check_arguments(consumer: Any, timeout_ms: object, stop: object) -> None:

@@ -54,6 +54,9 @@ class _FetchedRecords(OrderedDict[Any, Any]):
     Args:
         backoff_s: before the partition is fetched again.
         wake: called when there is an error: aiokafka's call looks for it in its next round.
+
+    Attributes:
+        begun: partition -> offset of the first results that have come since it was last emptied.
     """
 
     def __init__(self, backoff_s: float, wake: Callable[[], object]) -> None:
@@ -61,12 +64,14 @@ class _FetchedRecords(OrderedDict[Any, Any]):
         self._backoff_s = backoff_s
         self._wake = wake
         self._read: dict[Any, _Records] = {}
+        self.begun: dict[Any, int] = {}
 
     def __setitem__(self, partition: Any, result: Any) -> None:
         records = getattr(result, "_partition_records", None)
         self._read.pop(partition, None)
         if records is not None:
             self._read[partition] = _Records(partition, records)
+            self.begun.setdefault(partition, records.next_fetch_offset)
             result._partition_records = self._read[partition]  # noqa: SLF001 no hook for it
         super().__setitem__(partition, result)
 

@@ -229,7 +229,7 @@ class Consumer(CheckedReader):
         Raises:
             KafkaException: the partition is not read.
         """
-        self._serving.input.forget([partition])
+        self._serving.input.forget([partition_of(partition)])
         try:
             super().seek(partition)
         except KafkaException as error:

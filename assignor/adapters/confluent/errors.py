@@ -4,17 +4,20 @@ import math
 from types import MappingProxyType
 from typing import Final
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 from kafka.errors import (
     BrokerResponseError,
     CommitFailedError,
     KafkaTimeoutError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
     RebalanceInProgressError,
     for_code,
 )
 from kafka.errors import KafkaError as ClientError
 
-from assignor.embedding import error_text
+from assignor.embedding import LEFT_GROUP, MemberStopped, UnreadableRecord, error_text
+from encoding import TopicPartition
 
 COMMIT_FAILED: Final = "Commit failed"
 """How the sentence of a commit's error begins."""
@@ -46,6 +49,16 @@ _COMMITS: Final = MappingProxyType(
     }
 )
 
+# Codec, checksum and size of a batch.
+_UNREADABLE: Final = frozenset(
+    {
+        KafkaError._BAD_COMPRESSION,
+        KafkaError._BAD_MSG,
+        KafkaError._NOT_IMPLEMENTED,
+        KafkaError.MSG_SIZE_TOO_LARGE,
+    }
+)
+
 
 def code_of(error: BaseException) -> int:
     """Return librdkafka's code of an error of kafka-python; `_FAIL` for an unknown one."""
@@ -71,6 +84,27 @@ def commit_error(error: KafkaError) -> ClientError:
     code = error.code()
     kind = _COMMITS.get(code) or (for_code(code) if code >= _UNKNOWN else KafkaTimeoutError)
     found: ClientError = kind(error.str())
+    return found
+
+
+def message_error(message: Message) -> Exception | None:
+    """Return an error that `poll` returns as what other clients raise, by which loops decide.
+
+    None: librdkafka tries again by itself.
+    """
+    error, topic = message.error(), message.topic()
+    if error is None or error.code() == KafkaError._PARTITION_EOF:
+        return None
+    if error.fatal():
+        return MemberStopped(f"{LEFT_GROUP}: {error.str()}")
+    where, offset = TopicPartition(topic or "", message.partition() or 0), message.offset()
+    found: Exception | None = None
+    if topic is not None and error.code() in _UNREADABLE:
+        found = UnreadableRecord(*where, offset or 0, error.str())
+    elif topic is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
+        is_known = offset is not None and offset >= 0
+        lost = OffsetOutOfRangeError({where: offset})
+        found = lost if is_known else NoOffsetForPartitionError({where})
     return found
 
 

@@ -1,10 +1,8 @@
-"""Messages that `poll` returns: errors of the member; and those that it does not return."""
+"""Messages that `poll` returns: errors of the member."""
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import Any, Final, Protocol, cast
 
-from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, KafkaError, KafkaException, Message
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, KafkaError, Message
 from confluent_kafka import TopicPartition as Position
 
 _NO_TIMESTAMP: Final = (TIMESTAMP_NOT_AVAILABLE, 0)
@@ -22,34 +20,8 @@ class Reader(Protocol):
     def position(self, partitions: list[Position]) -> list[Position]:
         """Return the offset after the last record of each partition."""
 
-    def get_watermark_offsets(self, partition: Position, timeout: float) -> tuple[int, int]:
-        """Return the first offset of a partition and the one after its last record."""
-
-    def seek(self, partition: Position) -> None:
-        """Go on with this offset."""
-
     def close(self) -> None:
         """Give everything up and leave the group."""
-
-
-def first_offsets(messages: Iterable[Message]) -> list[Position]:
-    """Return the offset of the first record of each partition."""
-    found: dict[tuple[str, int], Position] = {}
-    for message in messages:
-        if message.error() is None:
-            where = message.topic() or "", message.partition() or 0
-            found.setdefault(where, Position(*where, message.offset() or 0))
-    return list(found.values())
-
-
-def read_again(consumer: Reader, positions: Sequence[Position]) -> None:
-    """Read partitions from these offsets, those that are still read.
-
-    librdkafka's position, which a commit takes, is unknown then until the next record.
-    """
-    for position in positions:
-        with suppress(KafkaException):
-            consumer.seek(position)
 
 
 class ErrorMessage:

@@ -3,19 +3,15 @@
 librdkafka stores the offset after a record when it returns the record (`enable.auto.offset.store`),
 or when the application calls `store_offsets`. A commit without arguments and the automatic commit
 take the stored offsets that are newer than the committed ones.
-
-librdkafka reports lost positions (its `auto.offset.reset` is "error"), which are settled here. Its
-position is behind control records and aborted transactions that it has passed.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Final, Protocol
+from typing import Final
 
 import confluent_kafka
 from confluent_kafka import (
-    OFFSET_BEGINNING,
     OFFSET_END,
     OFFSET_INVALID,
     OFFSET_STORED,
@@ -27,20 +23,12 @@ from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.errors import refused
 from assignor.adapters.confluent.messages import ErrorMessage
-from assignor.adapters.confluent.settings import Settings
-from assignor.embedding.loops import InputWatch
-from assignor.logs import line_logger
 from encoding import TopicPartition
-
-_log = line_logger(__name__)
 
 NO_EPOCH: Final = -1
 _COMMITTED: Final = frozenset({OFFSET_INVALID, OFFSET_STORED})
 # What is fetched lies behind these.
 _NOT_BEFORE: Final = frozenset({OFFSET_END, OFFSET_INVALID, OFFSET_STORED})
-_RESETS: Final = {OFFSET_BEGINNING: "earliest", OFFSET_END: "latest"}
-_RANGE_S: Final = 5.0
-Positions = Callable[[list[Position]], list[Position]]
 
 
 def partition_of(position: Position) -> TopicPartition:
@@ -244,61 +232,3 @@ def read_one(consumer: confluent_kafka.Consumer, wait_s: float) -> list[Message]
     """Return a message that librdkafka has within `wait_s` seconds, or none."""
     message = confluent_kafka.Consumer.poll(consumer, wait_s)
     return [] if message is None else [message]
-
-
-class Seeker(Protocol):
-    """What a consumer does with lost positions."""
-
-    def get_watermark_offsets(self, partition: Position, timeout: float) -> tuple[int, int]:
-        """Return the first offset of a partition and the one after its last record."""
-
-    def seek(self, partition: Position) -> None:
-        """Go on with this offset."""
-
-
-class ReaderInput:
-    """The lost positions of the partitions that one consumer reads.
-
-    Args:
-        settings: of the consumer.
-        stored: what is stored and committed of its partitions.
-    """
-
-    def __init__(self, settings: Settings, stored: StoredOffsets) -> None:
-        self._watch = InputWatch(_RESETS.get(settings.reset_offset, "error"))
-        self._stored = stored
-        self._lost: dict[TopicPartition, int | None] = {}
-
-    def take(self, consumer: Seeker, messages: Sequence[Message]) -> list[Message]:
-        """Return what the application gets of these messages; settle lost positions."""
-        taken = [message for message in messages if message.error() is None or self._keeps(message)]
-        self._settle(consumer)
-        return taken
-
-    def _keeps(self, message: Message) -> bool:
-        error, offset = message.error(), message.offset()
-        partition = TopicPartition(message.topic() or "", message.partition() or 0)
-        if error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
-            if self._watch.resets:
-                self._lost[partition] = offset if offset is not None and offset >= 0 else None
-            return not self._watch.resets
-        return True
-
-    def _settle(self, consumer: Seeker) -> None:
-        """Seek lost positions to where the input is; those that cannot be, at the next call."""
-        for partition, at in sorted(self._lost.items(), key=lambda item: item[0]):
-            try:
-                found = consumer.get_watermark_offsets(Position(*partition), _RANGE_S)
-                [to] = self._watch.settle({partition: at}, {partition: found}, {}).values()
-                consumer.seek(Position(*partition, to))
-            except KafkaException as error:
-                self._lost[partition] = at
-                _log.info("%s [%s] is not read yet: %s", *partition, error)
-            else:
-                self._stored.settled(partition, to)
-
-    def forget(self, partitions: Iterable[Position | TopicPartition]) -> None:
-        """Drop what is known of partitions that are read elsewhere, or no more."""
-        for each in partitions:
-            where = partition_of(each) if isinstance(each, Position) else each
-            self._lost.pop(where, None)

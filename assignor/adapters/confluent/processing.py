@@ -1,61 +1,62 @@
 """A consumer's records processed into state stores: poll, restore, process, commit."""
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 from kafka.errors import KafkaError as ClientError
 
-from assignor.adapters.confluent.consumer import Consumer
-from assignor.adapters.confluent.errors import commit_error
+from assignor.adapters.confluent.errors import commit_error, message_error
 from assignor.adapters.confluent.handover import DeferredListener
-from assignor.adapters.confluent.offsets import partition_of
+from assignor.adapters.confluent.offsets import StoredOffsets, partition_of
+from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.kafka_python import topic_id
 from assignor.adapters.poll_arguments import stop_event
-from assignor.adapters.processing import Batch, BlockingLoop
+from assignor.adapters.processing import BlockingLoop, result_of
 from assignor.config import check_handler
-from assignor.embedding import (
-    COMMIT_METADATA,
-    LEFT_GROUP,
-    Handler,
-    LostPosition,
-    MemberStopped,
-    TaskStores,
-    UnreadableRecord,
+from assignor.embedding import COMMIT_METADATA, Handler, TaskStores
+from assignor.embedding.loops import (
+    Batch,
+    DeletedTopics,
+    InputWatch,
+    LoopFacts,
+    PollLoop,
+    Step,
+    Then,
+    decide,
+    log_late_commit,
+    lost_positions,
+    settle,
 )
-from assignor.embedding.loops import DeletedTopics, PollLoop, log_late_commit
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
 from encoding import TopicPartition
+
+if TYPE_CHECKING:  # it reads by what is here
+    from assignor.adapters.confluent.consumer import Consumer
 
 _log = line_logger(__name__)
 
 _POLL_S: Final = 1.0
 _MAX_RECORDS: Final = 500
+_END: Final = KafkaError._PARTITION_EOF
 _SETTING_NAMES: Final = MappingProxyType(
     {
         "max_poll_interval_ms": "max.poll.interval.ms",
         "max_poll_records": "max_records of run_tasks",
     }
 )
-# Codec, checksum and size of a batch.
-_UNREADABLE: Final = frozenset(
-    {
-        KafkaError._BAD_COMPRESSION,
-        KafkaError._BAD_MSG,
-        KafkaError._NOT_IMPLEMENTED,
-        KafkaError.MSG_SIZE_TOO_LARGE,
-    }
-)
+_RANGE_S: Final = 5.0
+_RESETS: Final = {OFFSET_BEGINNING: "earliest", OFFSET_END: "latest"}
 
 
 def run_tasks(
-    consumer: Consumer,
+    consumer: "Consumer",
     stores: TaskStores,
     handle: Handler,
     *,
@@ -92,12 +93,12 @@ def run_tasks(
     """
     check_handler(handle)
     ended = stop_event(stop)
-    if not isinstance(consumer, Consumer):
+    settings = getattr(consumer, "_settings", None)
+    if not isinstance(settings, Settings):
         raise ConfigError(
             f"{type(consumer).__name__} is no Consumer of assignor.adapters.confluent; with"
             " kafka-python use run_tasks of assignor.adapters.kafka_python"
         )
-    settings = consumer._settings
     if settings.auto_commit:
         raise ConfigError(
             'the consumer commits records that are not processed yet; set "enable.auto.commit": '
@@ -117,19 +118,21 @@ def run_tasks(
 
 
 class ConsumerLoop:
-    """`LoopClient` of a `Consumer`.
+    """`TaskClient` of a `Consumer`.
 
     Args:
         consumer: subscribed.
-        timeout: seconds of each poll.
+        timeout: seconds of each poll and question.
         max_records: of each poll.
     """
 
-    def __init__(self, consumer: Consumer, timeout: float, max_records: int) -> None:
+    def __init__(
+        self, consumer: "Consumer", timeout: float = _RANGE_S, max_records: int = 1
+    ) -> None:
         self._consumer = consumer
         self._timeout = timeout
         self._max_records = max_records
-        self._failure: MemberStopped | UnreadableRecord | None = None
+        self._failure: Exception | None = None
         self._deleted = DeletedTopics()
 
     @property
@@ -146,22 +149,26 @@ class ConsumerLoop:
         """Return partition -> records; an error that ends the loop after those before it.
 
         Raises:
-            MemberStopped: an error is fatal, or a position is lost.
+            MemberStopped: an error is fatal.
+            OffsetOutOfRangeError, NoOffsetForPartitionError: a position is lost.
             UnreadableRecord: a record cannot be read.
         """
         if self._failure is not None:
             raise self._failure
-        records: dict[TopicPartition, list[Message]] = {}
         wait_s = self._timeout if waits else 0.0
-        for message in self._consumer.consume(max_records or self._max_records, wait_s):
-            if message.error() is None:
-                partition = TopicPartition(message.topic() or "", message.partition() or 0)
-                records.setdefault(partition, []).append(message)
-            else:
-                self._failure = self._failure or _failure(message)
+        messages = self._consumer.consume(max_records or self._max_records, wait_s)
+        for message in messages:
+            error = message.error()
+            self._failure = self._failure or message_error(message)
+            if error is not None and self._failure is None and error.code() != _END:
+                _log.warning("%s", error.str())
+        records = by_partition(messages)
         if self._failure is not None and not records:
             raise self._failure
         return records
+
+    def check(self) -> None:
+        """Nothing: `poll` raises what `Consumer` does."""
 
     def assigned(self) -> Collection[Any]:
         """Return the partitions that are read."""
@@ -172,6 +179,11 @@ class ConsumerLoop:
         read = [Position(*each) for each in sorted(self._consumer._serving.read)]
         found = self._consumer.position(read) if read else []
         return {partition_of(each): each.offset for each in found if each.offset >= 0}
+
+    def begins(self, partitions: Collection[Any]) -> Mapping[Any, int]:
+        """Return where these partitions are read again, as nobody has what was read of them."""
+        last = self._consumer._commits.stored.last(partitions)
+        return {partition_of(each): each.offset for each in last}
 
     def ranges(self, partitions: Collection[Any]) -> Mapping[Any, tuple[int, int]]:
         """Return partition -> its first offset, and the one behind its last.
@@ -190,9 +202,15 @@ class ConsumerLoop:
 
     def seek(self, offsets: Mapping[Any, int]) -> None:
         """Read these partitions from other offsets, those that are still assigned."""
+        failure = None
         for partition, offset in offsets.items():
             if partition in self._consumer._serving.read:
-                self._consumer.seek(Position(partition.topic, partition.partition, offset))
+                try:
+                    self._consumer.seek(Position(partition.topic, partition.partition, offset))
+                except KafkaException as error:
+                    failure = error
+        if failure is not None:
+            raise failure
 
     def paused(self) -> AbstractSet[Any]:
         """Return the partitions of which nothing is fetched, also those that have moved away."""
@@ -236,17 +254,55 @@ class ConsumerLoop:
         self._consumer.unsubscribe()
 
 
-def _failure(message: Message) -> MemberStopped | UnreadableRecord | None:
-    """Return the error that ends a loop; None: it is logged, and librdkafka tries again."""
-    error, topic = message.error(), message.topic()
-    if error is None or error.code() == KafkaError._PARTITION_EOF:
-        return None
-    if error.fatal():
-        return MemberStopped(f"{LEFT_GROUP}: {error.str()}")
-    partition, offset = message.partition() or 0, message.offset()
-    if topic is not None and error.code() in _UNREADABLE:
-        return UnreadableRecord(topic, partition, offset or 0, error.str())
-    if topic is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
-        return LostPosition({TopicPartition(topic, partition): offset})
-    _log.warning("%s", error.str())
-    return None
+def by_partition(messages: Iterable[Message]) -> dict[TopicPartition, list[Message]]:
+    """Return partition -> records of these messages, errors left out."""
+    records: dict[TopicPartition, list[Message]] = {}
+    for message in messages:
+        if message.error() is None:
+            partition = TopicPartition(message.topic() or "", message.partition() or 0)
+            records.setdefault(partition, []).append(message)
+    return records
+
+
+class ReaderInput:
+    """The lost positions of the partitions that one consumer reads.
+
+    librdkafka reports them (its `auto.offset.reset` is "error"), and they are settled here.
+
+    Args:
+        settings: of the consumer.
+        stored: what is stored and committed of its partitions.
+    """
+
+    def __init__(self, settings: Settings, stored: StoredOffsets) -> None:
+        self._watch = InputWatch(_RESETS.get(settings.reset_offset, "error"))
+        self._stored = stored
+        self._lost: dict[TopicPartition, int | None] = {}
+
+    def take(self, consumer: Any, messages: Sequence[Message]) -> list[Message]:
+        """Return what the application gets of these messages; settle lost positions."""
+        taken = [message for message in messages if message.error() is None or self._keeps(message)]
+        for partition, at in sorted(self._lost.items(), key=lambda item: item[0]):
+            try:
+                found = result_of(settle(ConsumerLoop(consumer), self._watch, {partition: at}))
+            except KafkaException as error:  # at the next call
+                self._lost[partition] = at
+                _log.info("%s [%s] is not read yet: %s", *partition, error)
+                continue
+            self.forget([partition])
+            for each, offset in found.items():
+                self._stored.settled(each, offset)
+        return taken
+
+    def _keeps(self, message: Message) -> bool:
+        error = message_error(message)
+        facts = LoopFacts(step=Step.POLL, error=error, resets=self._watch.resets)
+        if decide(facts).then is not Then.SETTLE:
+            return True
+        self._lost |= lost_positions(error)
+        return False
+
+    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+        """Drop what is known of partitions that are read elsewhere, or no more."""
+        for each in partitions:
+            self._lost.pop(each, None)

@@ -3,9 +3,10 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from math import inf
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from confluent_kafka import KafkaException, Message
 from confluent_kafka import TopicPartition as Position
@@ -21,10 +22,12 @@ from assignor.adapters.confluent.events import (
     Mailbox,
     Rebalanced,
 )
-from assignor.adapters.confluent.messages import Reader, error_message, first_offsets, read_again
-from assignor.adapters.confluent.offsets import ReaderInput, partition_of
+from assignor.adapters.confluent.messages import Reader, error_message
+from assignor.adapters.confluent.offsets import partition_of
+from assignor.adapters.confluent.processing import ConsumerLoop, ReaderInput, by_partition
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.threads import SECOND_THREAD, OneThread, Turns
+from assignor.embedding.loops import LoopFacts, Step, Then, decide, first_offsets, seek_back
 from encoding import TopicPartition
 
 SLICE_S: Final = 0.1
@@ -169,7 +172,7 @@ class Serving:
             self.polling.release()
 
     def _read_within(
-        self, consumer: Reader, timeout: float, read: Callable[[float], list[Message]]
+        self, consumer: Any, timeout: float, read: Callable[[float], list[Message]]
     ) -> list[Message]:
         end_s = time.monotonic() + abs(timeout)
 
@@ -200,21 +203,23 @@ class Serving:
             if messages or left_s < SLICE_S:
                 return messages
 
-    def give_back(self, consumer: Reader, messages: Sequence[Message]) -> None:
+    def give_back(self, consumer: Any, messages: Sequence[Message]) -> None:
         """Close as `close` asked, and have messages read again that are not returned therefore.
 
         Raises:
             RuntimeError: the consumer is closed.
             Exception: what a callback raised.
         """
-        first = first_offsets(messages)
-        read_again(consumer, first)
+        records = by_partition(messages)
+        with suppress(KafkaException):
+            seek_back(ConsumerLoop(consumer), {}, records)
         if self._settings.auto_offset_store:
-            self._commits.stored.store(first)
+            first = first_offsets(records)
+            self._commits.stored.store(Position(*each, at) for each, at in first.items())
         self.close_if_asked(consumer)
         raise RuntimeError(CLOSED)
 
-    def interrupted(self, consumer: Reader, error: BaseException) -> None:
+    def interrupted(self, consumer: Any, error: BaseException) -> None:
         """Have everything read again that an interrupt may have cost; then close, if asked.
 
         librdkafka has dropped what the call had fetched, and its positions are behind that. So the
@@ -225,7 +230,8 @@ class Serving:
             error: that librdkafka's call raised, such as by a signal's handler.
         """
         if not isinstance(error, _REFUSED_CALLS):
-            read_again(consumer, self._commits.stored.last(self.read))
+            with suppress(KafkaException):
+                seek_back(ConsumerLoop(consumer), {}, None, dict.fromkeys(self.read, inf))
         self.close_if_asked(consumer)
 
     def _take(self, consumer: Reader, event: Event) -> None:
@@ -245,10 +251,16 @@ class Serving:
     def _rebalance(self, consumer: Reader, event: Rebalanced) -> None:
         """Call back, and carry out what the callback has not, also if it fails."""
         change, partitions = event.change, frozenset(event.partitions)
-        if self._is_lost() or change is Change.LOST:
+        facts = LoopFacts(
+            step=Step.REBALANCE,
+            is_lost=self._is_lost() or change is Change.LOST,
+            is_assigned=change is Change.ASSIGNED,
+        )
+        then = decide(facts).then
+        if then is Then.DROP:
             # Together with what later events would take away; new partitions do not begin.
             change, partitions = Change.LOST, self.owned
-        elif change is Change.ASSIGNED:
+        elif then is Then.BEGIN:
             self.owned |= partitions
         else:
             partitions &= self.owned

@@ -25,17 +25,11 @@ from kafka.structs import OffsetAndMetadata
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.ranges import log_ranges, refresh_metadata, topic_id
 from assignor.adapters.membership import attached_member
-from assignor.adapters.poll_arguments import (
-    check_member,
-    check_offsets,
-    check_timeout,
-    first_offsets,
-    stop_event,
-)
-from assignor.adapters.processing import Batch, BlockingLoop
+from assignor.adapters.poll_arguments import check_offsets, check_timeout, stop_event
+from assignor.adapters.processing import BlockingLoop, GroupConsumer, consumed, own_resets
 from assignor.adapters.threads import runs_on_io_thread
 from assignor.embedding import COMMIT_METADATA, ListenerFailed, MemberStopped
-from assignor.embedding.loops import CLOSED, PollLoop, log_late_commit
+from assignor.embedding.loops import CLOSED, Batch, PollLoop, log_late_commit
 from assignor.errors import ConfigError
 
 POLL_MS = 1000
@@ -56,7 +50,7 @@ class SilenceWatch:
     def __init__(self) -> None:
         self._since_s: float | None = None
 
-    def is_fenced(self, assignor: StreamsAssignor) -> bool:
+    def is_fenced(self, assignor: Any) -> bool:
         """Return whether the member was silent at every check, for longer than a moment.
 
         A poll or the application may take long between two checks: one check is no proof.
@@ -69,68 +63,43 @@ class SilenceWatch:
         return self._since_s is not None and now_s - self._since_s > _SILENT_S
 
 
-class ConsumerLoop:
-    """`LoopClient` of a `KafkaConsumer`.
-
-    Args:
-        consumer: with the assignor attached.
-        assignor: of the consumer.
-        timeout_ms: of each poll.
-    """
+class ConsumerLoop(GroupConsumer):
+    """`TaskClient` of a `KafkaConsumer`; arguments as `GroupConsumer`."""
 
     def __init__(self, consumer: Any, assignor: StreamsAssignor, timeout_ms: int) -> None:
-        self._consumer = consumer
-        self._assignor = assignor
-        self._timeout_ms = timeout_ms
+        records = getattr(getattr(consumer, "_fetcher", None), "PartitionRecords", None)
+        super().__init__(consumer, assignor, timeout_ms, getattr(records, "begun", {}))
         self._silence = SilenceWatch()
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the consumer is closed."""
-        return is_closed(self._consumer)
-
-    @property
-    def is_shutdown(self) -> bool:
-        """Whether the whole group was asked to stop."""
-        return self._assignor.shutdown_requested
 
     def poll(self, max_records: int | None, *, waits: bool) -> Batch:
         """Return partition -> records; raises what `KafkaConsumer.poll` does, too.
 
         Raises:
-            MemberStopped: the member was refused.
-            FencedInstanceIdError: its heartbeats have stopped.
-            ListenerFailed: the listener of the assignor, or of `subscribe`, has raised.
+            ListenerFailed: the listener of `subscribe` has raised.
         """
         size = {} if max_records is None else {"max_records": max_records}
+        self.begun.clear()
         try:
-            batch: Batch = self._consumer.poll(timeout_ms=self._timeout_ms if waits else 0, **size)
+            batch: Batch = self.consumer.poll(timeout_ms=self.timeout_ms if waits else 0, **size)
         except KafkaError as error:
             if _OF_LISTENER in str(error) and error.__cause__ is not None:
                 raise ListenerFailed("a rebalance", error.__cause__) from error.__cause__
             raise
-        try:
-            self._check_member()
-        except BaseException:
-            self.seek(first_offsets(batch))
-            raise
         return batch
 
-    def _check_member(self) -> None:
-        check_member(self._consumer, self._assignor)
-        if self._silence.is_fenced(self._assignor):
-            raise FencedInstanceIdError
+    def check(self) -> None:
+        """Check that the member can go on; raises as `GroupConsumer.check`.
 
-    def assigned(self) -> Collection[Any]:
-        """Return the partitions that are assigned."""
-        found: Collection[Any] = self._consumer.assignment()
-        return found
+        Raises:
+            FencedInstanceIdError: its heartbeats have stopped.
+        """
+        super().check()
+        if self._silence.is_fenced(self.assignor):
+            raise FencedInstanceIdError
 
     def positions(self) -> Mapping[Any, int]:
         """Return partition -> position, of those that have one."""
-        subscription = getattr(self._consumer, "_subscription", None)
-        found = {} if subscription is None else subscription.all_consumed_offsets()
-        return {partition: position.offset for partition, position in found.items()}
+        return consumed(getattr(self.consumer, "_subscription", None))
 
     def ranges(self, partitions: Collection[Any]) -> Mapping[Any, tuple[int, int]]:
         """Return partition -> its first offset, and the one behind its last.
@@ -138,42 +107,36 @@ class ConsumerLoop:
         Raises:
             KafkaError: the cluster does not answer.
         """
-        return log_ranges(self._consumer, partitions)
+        return log_ranges(self.consumer, partitions)
 
     def topic_ids(self, *, asks: bool) -> Mapping[str, UUID | None]:
         """Return topic -> id of the assigned topics, as far as the metadata have them."""
         if asks:
-            refresh_metadata(self._consumer)
-        topics = sorted({partition.topic for partition in self._consumer.assignment()})
-        return {topic: topic_id(self._consumer, topic) for topic in topics}
-
-    def seek(self, offsets: Mapping[Any, int]) -> None:
-        """Read these partitions from other offsets, those that are still assigned."""
-        for partition, offset in offsets.items():
-            if partition in self._consumer.assignment():
-                self._consumer.seek(partition, offset)
+            refresh_metadata(self.consumer)
+        topics = sorted({partition.topic for partition in self.consumer.assignment()})
+        return {topic: topic_id(self.consumer, topic) for topic in topics}
 
     def paused(self) -> AbstractSet[Any]:
         """Return the partitions of which nothing is fetched."""
-        found: AbstractSet[Any] = self._consumer.paused()
+        found: AbstractSet[Any] = self.consumer.paused()
         return found
 
     def pause(self, partitions: AbstractSet[Any]) -> None:
         """Fetch nothing of these partitions."""
-        self._consumer.pause(*map(ClientPartition._make, sorted(partitions)))
+        self.consumer.pause(*map(ClientPartition._make, sorted(partitions)))
 
     def resume(self, partitions: AbstractSet[Any]) -> None:
         """Fetch these partitions again."""
-        self._consumer.resume(*sorted(partitions))
+        self.consumer.resume(*sorted(partitions))
 
     def commit(self, next_offsets: Mapping[Any, int]) -> bool:
         """Commit offsets; return False if they have to be committed again."""
-        return commit_next(self._consumer, next_offsets)
+        return commit_next(self.consumer, next_offsets)
 
     def leave(self) -> None:
         """Leave the group, also as one that was given a member id and has not joined yet."""
         with suppress(KafkaError, OSError):
-            self._consumer.unsubscribe()
+            super().leave()
 
 
 def polled(
@@ -223,15 +186,9 @@ def consumer_loop(
     )
     reset = config.get("auto_offset_reset", _NONE)
     client = ConsumerLoop(consumer, assignor, timeout_ms)
-    positions = getattr(consumer, "_subscription", None)
-    before = getattr(positions, _STRATEGY, None)
-    try:
-        if before is not None:
-            setattr(positions, _STRATEGY, OffsetResetStrategy.NONE)
-        yield BlockingLoop(client, loop, ended, _NONE if before is None else reset)
-    finally:
-        if before is not None:
-            setattr(positions, _STRATEGY, before)
+    positions, none = getattr(consumer, "_subscription", None), OffsetResetStrategy.NONE
+    with own_resets(positions, _STRATEGY, none) as before:
+        yield BlockingLoop(client, loop, ended, _NONE if before == none else reset)
 
 
 def is_closed(consumer: Any) -> bool:

@@ -17,7 +17,14 @@ from assignor.adapters.unreadable import unreadable
 
 
 class NamedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # the client is untyped
-    """The fetched records of a partition, with errors that name the record."""
+    """The fetched records of a partition, with errors that name the record.
+
+    Attributes:
+        begun: partition -> offset of the first record that a poll of the consumer has taken, since
+            the mapping was last emptied.
+    """
+
+    begun: dict[Any, int]
 
     def take(self, n: int | None = None) -> Any:
         """Return the next records, as the client's own method.
@@ -26,6 +33,7 @@ class NamedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # the client
             UnreadableRecord: there is none before the one that cannot be read. What was fetched is
                 dropped, so that the partition is fetched again.
         """
+        self.begun.setdefault(self.topic_partition, self.next_fetch_offset)
         try:
             return super().take(n)
         except Exception as error:
@@ -39,7 +47,7 @@ class NamedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # the client
 def mend_fetched_records(consumer: Any) -> None:
     """Have `poll` of a `KafkaConsumer` raise `UnreadableRecord`, and return resumed records."""
     fetcher = consumer._fetcher  # noqa: SLF001 the client has no hook for it
-    if fetcher.PartitionRecords is NamedRecords:
+    if issubclass(fetcher.PartitionRecords, NamedRecords):
         return
     fetched_records = fetcher.fetched_records
 
@@ -48,5 +56,5 @@ def mend_fetched_records(consumer: Any) -> None:
             fetcher._next_partition_records = None  # noqa: SLF001 as above
         return fetched_records(*arguments, **options)
 
-    fetcher.PartitionRecords = NamedRecords
+    fetcher.PartitionRecords = type("ConsumersRecords", (NamedRecords,), {"begun": {}})
     fetcher.fetched_records = fetched

@@ -1,12 +1,13 @@
 """What the poll loops of all clients do after records, errors, revocations and a stop."""
 
+from assignor.embedding.loops.client import Batch, LoopClient, TaskClient
+from assignor.embedding.loops.engine import Engine, Steps, seek_back, settle
 from assignor.embedding.loops.loop import (
     DeletedTopics,
     PollLoop,
     Reaction,
     first_offsets,
     log_late_commit,
-    note_record,
     passed_over,
 )
 from assignor.embedding.loops.pace import PollPace
@@ -19,24 +20,32 @@ from assignor.embedding.loops.rules import (
     decide,
     lost_positions,
 )
+from assignor.embedding.loops.tasks import TaskEngine
 from assignor.embedding.loops.watch import InputWatch, PolledBatch
 
 __all__ = [
     "CLOSED",
     "LOOP_RULES",
+    "Batch",
     "DeletedTopics",
+    "Engine",
     "InputWatch",
+    "LoopClient",
     "LoopFacts",
     "PollLoop",
     "PollPace",
     "PolledBatch",
     "Reaction",
     "Step",
+    "Steps",
+    "TaskClient",
+    "TaskEngine",
     "Then",
     "decide",
     "first_offsets",
     "log_late_commit",
     "lost_positions",
-    "note_record",
     "passed_over",
+    "seek_back",
+    "settle",
 ]

@@ -6,6 +6,7 @@ The loops of the adapters own the client: they poll, seek, commit and wait as th
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
@@ -13,7 +14,7 @@ from assignor.embedding.errors import PollErrors, error_text
 from assignor.embedding.loops.pace import PollPace
 from assignor.embedding.loops.rules import UNANSWERED_COMMIT, LoopFacts, Step, Then, decide
 from assignor.logs import line_logger
-from encoding import TaskId
+from encoding import TaskId, TopicPartition
 
 _log = line_logger(__name__)
 
@@ -56,11 +57,13 @@ class PollLoop:
         max_poll_records: of the consumer; None: a batch has no limit.
         client_errors: base classes of the client's errors.
         setting_names: name of a setting here -> its name in the client, where it differs.
+        fenced_after_s: for how long polls may fail with an error, which a fenced member gets.
         now: a monotonic clock, in seconds.
 
     Attributes:
         now: as given.
         max_records: most records of the next batch; None: as the consumer is configured.
+        slow: partition -> offset of the last record that took longer than the limit.
     """
 
     def __init__(
@@ -71,8 +74,10 @@ class PollLoop:
         max_poll_records: int | None = None,
         client_errors: tuple[type[Exception], ...] = (),
         setting_names: Mapping[str, str] = MappingProxyType({}),
+        fenced_after_s: Callable[[BaseException], float] = lambda _: inf,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._fenced_after_s = fenced_after_s
         self._pace = PollPace(
             max_poll_interval_ms=max_poll_interval_ms,
             session_timeout_ms=session_timeout_ms,
@@ -95,6 +100,7 @@ class PollLoop:
         self._named_s: dict[tuple[Any, Any], float] = {}
         # Since the last poll: the longest call, and whether a record above the limit was noted.
         self._longest_s, self._is_noted = 0.0, False
+        self.slow: dict[TopicPartition, int] = {}
         # The first record is measured before there is a whole batch of such.
         self.max_records = None if max_poll_records is None else 1
 
@@ -142,10 +148,15 @@ class PollLoop:
         now_s = self.now()
         took_s = now_s - begin_s
         self._longest_s = max(self._longest_s, took_s)
+        if took_s <= self._interval_s and not self.slow:
+            return
+        topic, partition, offset = _place(record)
         if took_s <= self._interval_s:
+            if self.slow.get(TopicPartition(topic, partition), offset) <= offset:
+                self.slow.pop(TopicPartition(topic, partition), None)
             return
         self._is_noted = True
-        topic, partition, offset = _place(record)
+        self.slow[TopicPartition(topic, partition)] = offset
         if now_s - self._named_s.get((topic, partition), float("-inf")) >= _NAMED_EACH_S:
             self._named_s[topic, partition] = now_s
             _log.warning(
@@ -160,44 +171,31 @@ class PollLoop:
                 self._interval_s * 1000,
             )
 
-    def failed(
-        self,
-        step: Step,
-        error: BaseException,
-        *,
-        is_ended: bool = False,
-        is_closed: bool = False,
-        is_handlers: bool = False,
-        resets: bool = False,
-        fenced_after_s: float = float("inf"),
-    ) -> Reaction:
-        """Return what to do after an error; the arguments are those of `LoopFacts`."""
+    def failed(self, step: Step, error: BaseException, **facts: bool) -> Reaction:
+        """Return what to do after an error; `facts` are fields of `LoopFacts`."""
         since_s = now_s = self.now()
         if step is Step.POLL:
             if self._failing_since_s is None:
                 self._failing_since_s = now_s
             since_s = self._failing_since_s
-        facts = LoopFacts(
+        found = LoopFacts(
             step=step,
             error=error,
-            is_ended=is_ended,
-            is_closed=is_closed,
-            is_handlers=is_handlers,
             is_clients=isinstance(error, self._client_errors),
-            resets=resets,
             failing_s=now_s - since_s,
             patience_s=self._interval_s,
-            fenced_after_s=fenced_after_s,
+            fenced_after_s=self._fenced_after_s(error),
+            **facts,
         )
-        rule = decide(facts)
+        rule = decide(found)
         if rule.then is Then.END:
             return Reaction(ends=True)
         if rule.then is Then.SETTLE:
             return Reaction(settles=True)
         if rule.then is not Then.RETRY:
             return Reaction(
-                leaves=rule.then is Then.STOP and not is_closed,
-                raised=error if rule.stops is None else rule.stops(facts),
+                leaves=rule.then is Then.STOP and not found.is_closed,
+                raised=error if rule.stops is None else rule.stops(found),
             )
         pause = self._errors[step].failed(error)
         if step is Step.POLL:
@@ -220,7 +218,7 @@ class PollLoop:
 
 
 def passed_over(
-    before: Mapping[_Partition, int], after: Mapping[_Partition, int]
+    before: Mapping[_Partition, int], after: Mapping[_Partition, float]
 ) -> dict[_Partition, int]:
     """Return where to seek back to after a poll that failed: it may have taken records.
 

@@ -42,6 +42,7 @@ class Step(Enum):
     POLL = "in a poll"
     PROCESS = "while records are processed"
     COMMIT = "in a commit"
+    REBALANCE = "in a rebalance"
 
 
 class Then(Enum):
@@ -54,6 +55,9 @@ class Then(Enum):
     RETRY = "waits 0.1 s to 10 s, longer each time, and continues"
     LATER = "continues; `commit_next` returns False"
     SETTLE = "continues [where the input is](#how-far-the-input-is)"
+    BEGIN = "reads them from their committed offsets"
+    GIVE_UP = "commits what is finished, then gives them up"
+    DROP = "drops all its partitions, and commits nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +76,8 @@ class LoopFacts:
         failing_s: how long every poll has failed.
         patience_s: how long polls may fail with errors of which nothing is known.
         fenced_after_s: how long they may fail with this error, which a fenced member gets.
+        is_lost: other members may have the partitions already.
+        is_assigned: partitions are assigned.
     """
 
     step: Step
@@ -85,6 +91,8 @@ class LoopFacts:
     failing_s: float = 0.0
     patience_s: float = inf
     fenced_after_s: float = inf
+    is_lost: bool = False
+    is_assigned: bool = False
 
     def is_a(self, *kinds: type[BaseException]) -> bool:
         """Return whether the error is of one of these classes."""
@@ -276,6 +284,28 @@ LOOP_RULES: Final = (
             f"{LEFT_GROUP}: every poll has failed for {f.failing_s:.0f} s, the last one with "
             f"{error_text(f.error or Exception())}; correct the cause, and restart it"
         ),
+    ),
+    LoopRule(
+        name="partitions are lost, or the group has removed this member meanwhile",
+        steps=(Step.REBALANCE,),
+        holds=lambda f: f.is_lost,
+        then=Then.DROP,
+        effect="Their owners continue at the last commit. State does not get what came later.",
+    ),
+    LoopRule(
+        name="partitions are assigned",
+        steps=(Step.REBALANCE,),
+        holds=lambda f: f.is_assigned,
+        then=Then.BEGIN,
+        effect="Unless the application seeks in a callback.",
+    ),
+    LoopRule(
+        name="partitions are revoked",
+        steps=(Step.REBALANCE,),
+        holds=lambda f: f.step is Step.REBALANCE,
+        then=Then.GIVE_UP,
+        effect="Records of them that are kept are dropped, and read again if they come back. With "
+        "`polled`, and with `Consumer` without `enable.auto.commit`, the application commits.",
     ),
     LoopRule(
         name="any other error",

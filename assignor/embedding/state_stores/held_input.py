@@ -2,14 +2,21 @@
 
 The client's position is behind them, so they are kept until they are processed or no assignment has
 their task: a client may return a partition at the position that it had before a rebalance.
+
+Records that have taken too long are held back until all others are committed.
 """
 
 import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
+from assignor.logs import line_logger
 from encoding import TaskId, TopicPartition
+
+_log = line_logger(__name__)
+# Calls that hold a slow record back at most, however much else there is.
+_MAX_WAITS: Final = 10
 
 
 class HeldInput:
@@ -107,6 +114,64 @@ class HeldInput:
         if left:
             self._records[task] = left
         return done
+
+
+class SlowRecords:
+    """Records that have taken longer than the time between two polls, over calls of `process`.
+
+    The group removes a member while it processes such a record. What is not committed then is
+    processed again, by this member or others. So such a record is held back in a call, with those
+    behind it. Once a call has left nothing else, the next one has it alone, if all else is
+    committed by then.
+    """
+
+    def __init__(self) -> None:
+        self._offsets: Mapping[TopicPartition, int] = {}
+        self._alone: TopicPartition | None = None
+        # Partition -> calls that have held its record back, in their order; those of this call.
+        self._waits: dict[TopicPartition, int] = {}
+        self._held_back: set[TopicPartition] = set()
+        self._is_cut_off, self._are_others_done = False, False
+
+    def begin(self, offsets: Mapping[TopicPartition, int], *, are_committed: bool) -> None:
+        """Begin a call.
+
+        Args:
+            offsets: partition -> offset of a record that has taken too long.
+            are_committed: whether all offsets are that earlier calls have returned.
+        """
+        if self._alone is None:
+            self._waits = {p: n for p, n in self._waits.items() if p in self._held_back}
+        self._offsets, self._alone, self._held_back = offsets, None, set()
+        is_turn = self._are_others_done or max(self._waits.values(), default=0) > _MAX_WAITS
+        if self._waits and is_turn and are_committed:
+            self._alone = next(iter(self._waits))
+            del self._waits[self._alone]
+        self._is_cut_off = self._are_others_done = False
+
+    def skips(self, partition: TopicPartition, offset: int) -> bool:
+        """Return whether a record, the next one of its partition, is left to a later call."""
+        if self._alone is not None:
+            return partition != self._alone or offset > self._offsets.get(partition, -1)
+        if self._offsets.get(partition) == offset and partition not in self._held_back:
+            self._held_back.add(partition)
+            self._waits[partition] = self._waits.get(partition, 0) + 1
+            if self._waits[partition] == 1:
+                _log.info(
+                    "%s [%s]: the record at offset %s waits until all others are committed, as it "
+                    "has taken longer than the time between two polls",
+                    *partition,
+                    offset,
+                )
+        return partition in self._held_back
+
+    def cut_off(self) -> None:
+        """Note that the call leaves other records, since it is time to poll."""
+        self._is_cut_off = True
+
+    def end(self) -> None:
+        """End a call."""
+        self._are_others_done = self._alone is None and not self._is_cut_off
 
 
 def offset_of(record: Any) -> int:

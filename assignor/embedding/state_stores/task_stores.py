@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from types import MappingProxyType
 from typing import Any, Final, Self
 
 from assignor.embedding.errors import MemberStopped
@@ -130,6 +131,8 @@ class TaskStores(RunningTasks):
         handle: Handler,
         *,
         is_over: Callable[[], bool] = lambda: False,
+        slow: Mapping[TopicPartition, int] = MappingProxyType({}),
+        are_committed: bool = True,
     ) -> dict[Any, int]:
         """Process a batch; follow the assignment, restore new tasks and update standbys.
 
@@ -144,6 +147,9 @@ class TaskStores(RunningTasks):
                 the next member.
             is_over: called before each record but the first one: return True to keep the rest of
                 the batch for a later call, such as when it is time to poll.
+            slow: partition -> offset of a record that took too long: a later call has it alone.
+            are_committed: whether all offsets are that earlier calls have returned; else no record
+                of `slow` begins.
 
         Returns:
             Partition -> offset to commit: the position of the client where the batch has it, as
@@ -162,6 +168,7 @@ class TaskStores(RunningTasks):
         self._give_up_revoked()
         # Records of the batch are those of the assignment after these revocations.
         self._held.hold(batch)
+        self._processing.slow.begin(slow, are_committed=are_committed)
         try:
             self._follow_assignment()
             self._take_over()

@@ -20,7 +20,7 @@ from typing import Any, Final
 from assignor.config import check_has_run
 from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.copies import Phase, TaskCopy
-from assignor.embedding.state_stores.held_input import HeldInput
+from assignor.embedding.state_stores.held_input import HeldInput, SlowRecords
 from assignor.embedding.state_stores.input_offsets import InputOffsets
 from assignor.embedding.state_stores.layout import StoreLayout
 from assignor.embedding.state_stores.records import (
@@ -106,6 +106,9 @@ class HeldProcessing:
         access: to the changelogs, and for outputs.
         inputs: how far the states have their input.
         commit_size: most bytes of a commit, until a changelog refuses one.
+
+    Attributes:
+        slow: which records are left to a later call.
     """
 
     def __init__(
@@ -121,13 +124,14 @@ class HeldProcessing:
         self._layout = layout
         self._access = access
         self._commit_size = commit_size
+        self.slow = SlowRecords()
 
     def run(
         self, copies: Iterable[TaskCopy], handle: Handler, is_over: Callable[[], bool]
     ) -> dict[Any, int]:
         """Process what is held of these tasks, until it `is_over`; return what can be committed.
 
-        At least one record is processed. Those that are not stay held.
+        At least one record is processed, unless all are `slow`. Those that are not stay held.
 
         Raises:
             Divided: as `write_running`; so are the errors of `write_batches`.
@@ -138,6 +142,7 @@ class HeldProcessing:
             for each in opened:
                 self._run_task(each, opened, handle, is_over)
             self._write(opened)
+            self.slow.end()
         finally:
             for each in opened:
                 each.batch.is_open = False
@@ -159,7 +164,10 @@ class HeldProcessing:
         for partition, offset, record in self._held.of_task(each.copy.task):
             if offset < each.next_input(partition) and self._passes(each, partition, offset):
                 continue
+            if self.slow.skips(partition, offset):
+                continue
             if is_over() and any(other.inputs for other in opened):
+                self.slow.cut_off()
                 return
             each.batch.begin_record()
             try:

@@ -27,6 +27,7 @@ from confluent_kafka import OFFSET_END, Message
 from confluent_kafka import TopicPartition as Position
 from quixstreams.exceptions import PartitionAssignmentError
 
+from assignor.embedding.loops import LoopFacts, Step, Then, decide
 from assignor.integrations.quix.state import QuixState
 from encoding import TaskId, TopicPartition
 
@@ -82,8 +83,8 @@ class QuixConsumer:
         self._client.subscribe(
             sorted(inputs & {*topics}),
             on_assign=lambda _, partitions: self._assigned(partitions, on_assign),
-            on_revoke=lambda _, partitions: self._revoked(partitions, on_revoke),
-            on_lost=lambda _, partitions: self._lost(partitions, on_lost),
+            on_revoke=lambda _, partitions: self._gone(partitions, on_revoke, is_lost=False),
+            on_lost=lambda _, partitions: self._gone(partitions, on_lost, is_lost=True),
         )
 
     def assign(self, partitions: list[Position]) -> None:
@@ -131,19 +132,19 @@ class QuixConsumer:
         self._copies.run_here(self._tasks)
         call(self, self._with_changelogs(partitions))
 
-    def _revoked(self, partitions: list[Position], call: Callback) -> None:
+    def _gone(self, partitions: list[Position], call: Callback, *, is_lost: bool) -> None:
+        facts = LoopFacts(step=Step.REBALANCE, is_lost=is_lost)
         recovering = self._recovering()
         try:
-            self._write_checkpoint()
+            if decide(facts).then is Then.DROP:
+                # What came after the last commit must not be written.
+                self._app._processing_context.init_checkpoint()
+            else:
+                self._write_checkpoint()
         finally:
             # Quix closes the stores whatever fails, so that the next owner can open them.
             self._give_up(partitions, call)
         self._recover_on(recovering)
-
-    def _lost(self, partitions: list[Position], call: Callback) -> None:
-        # Other members have read on from the last commit: what came later must not be written.
-        self._app._processing_context.init_checkpoint()
-        self._give_up(partitions, call)
 
     def _write_checkpoint(self) -> None:
         """Commit what is processed, and write it to all stores.

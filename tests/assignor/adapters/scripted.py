@@ -32,6 +32,12 @@ class Client:
             self.position[partition] = len(self.cluster.input[partition])
         return batch
 
+    def check(self):
+        """The member is one."""
+
+    def begins(self, partitions):
+        return {}
+
     def assigned(self):
         return self.assignment
 

@@ -43,6 +43,12 @@ class Client:
         records = [SimpleNamespace(offset=n) for n in range(begin, self.at)]
         return {IN: records} if records else {}
 
+    def check(self):
+        """The member is one."""
+
+    def begins(self, partitions):
+        return {}
+
     def assigned(self):
         return {IN} if self.is_assigned else set()
 

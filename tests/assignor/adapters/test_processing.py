@@ -9,7 +9,7 @@ from kafka.errors import KafkaConnectionError, TopicAuthorizationFailedError
 from assignor.adapters.processing import BlockingLoop
 from assignor.adapters.threads import LOOP_END
 from assignor.embedding import ClusterUnavailable, MemberStopped
-from assignor.embedding.loops import PollLoop
+from assignor.embedding.loops import PollLoop, TaskEngine
 from encoding import TaskId
 
 RECORD = SimpleNamespace(topic="in", partition=0, offset=9)
@@ -66,6 +66,12 @@ class Client:
             raise result
         self.committed.append(offsets)
         return result
+
+    def check(self):
+        """The member is one."""
+
+    def begins(self, partitions):
+        return {}
 
     def assigned(self):
         return {"p"}
@@ -212,6 +218,10 @@ def test_what_waits_for_a_broker_in_a_loop_knows_what_ends_it():
     assert LOOP_END.get() is None
 
 
+def engine_of(client):
+    return TaskEngine(client, PollLoop(max_poll_interval_ms=300_000), lambda: False, print)
+
+
 class Pausing(Client):
     """A client that notes what is paused and resumed; `are_paused` can be changed as by others."""
 
@@ -242,7 +252,7 @@ class Pausing(Client):
 )
 def test_a_loop_resumes_what_it_has_paused_and_nothing_else(paused, waiting, calls):
     client = Pausing(paused)
-    loop = BlockingLoop(client, PollLoop(max_poll_interval_ms=300_000), NoWait())
+    loop = engine_of(client)
     for each in waiting:
         loop._fetch_except(frozenset(each))
     assert client.calls == calls
@@ -250,7 +260,7 @@ def test_a_loop_resumes_what_it_has_paused_and_nothing_else(paused, waiting, cal
 
 def test_a_loop_pauses_again_what_the_client_has_forgotten_in_a_rebalance():
     client = Pausing("")
-    loop = BlockingLoop(client, PollLoop(max_poll_interval_ms=300_000), NoWait())
+    loop = engine_of(client)
     loop._fetch_except(frozenset("p"))
     client.are_paused.clear()
     loop._fetch_except(frozenset("p"))

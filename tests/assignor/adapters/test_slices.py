@@ -15,7 +15,7 @@ from assignor.adapters.processing import BlockingLoop
 from assignor.embedding import DictStore, MemberStopped
 from assignor.embedding.loops import PollLoop
 from tests.assignor.adapters.scripted import Client
-from tests.assignor.embedding.state_stores.logs import INPUTS, WORDS, Cluster, Member
+from tests.assignor.embedding.state_stores.logs import INPUTS, TASK, WORDS, Cluster, Member
 
 ORDERS, VISITS = INPUTS
 INTERVAL_MS = 4000
@@ -121,8 +121,72 @@ def test_one_record_that_takes_longer_than_the_interval_is_still_progress(cluste
     application.handle = slow
     application.run()
     assert len(application.handled) == 32
-    [line] = [line for line in caplog.messages if "the function that processes records" in line]
-    assert "took 4.5 s for the record at offset 1, above max_poll_interval_ms=4000" in line
+    lines = [line for line in caplog.messages if "the function that processes records" in line]
+    assert len(lines) == 2
+    why = "took 4.5 s for the record at offset 1, above max_poll_interval_ms=4000"
+    assert all(why in line for line in lines)
+
+
+class Removed(Client):
+    """The group removes the member while it processes too long; the next poll calls `rejoin`.
+
+    What it has processed since is not committed, and read again.
+    """
+
+    def __init__(self, cluster, clock, rejoin, polls):
+        super().__init__(cluster, clock, [])
+        self.rejoin, self.polls_left = rejoin, polls
+        self.is_removed, self.committed = False, Counter()
+
+    def poll(self, max_records, *, waits):
+        if self.is_removed:
+            self.is_removed = False
+            self.position = Counter(self.committed)
+            self.rejoin()
+        self.polls_left -= 1
+        self.is_shutdown = self.polls_left <= 0
+        return super().poll(max_records, waits=waits)
+
+    def commit(self, offsets):
+        if self.is_removed:
+            return False
+        self.committed.update({p: at - self.committed[p] for p, at in offsets.items()})
+        return super().commit(offsets)
+
+
+def test_a_record_that_always_takes_too_long_does_not_stop_other_partitions(cluster, caplog):
+    """Each time another member has claimed the tasks meanwhile: the state refuses the writes."""
+    caplog.set_level("INFO")
+    application = Application(cluster)
+    member, handle, starts = application.member, application.handle, []
+
+    def rejoin():
+        member.stores.on_tasks_lost({TASK: INPUTS}, {})
+        member.assign()
+
+    def slow(record, state):
+        handle(record, state)
+        if record in cluster.input[ORDERS][1:2]:
+            starts.append(dict(client.committed))
+            application.clock.now_s += INTERVAL_MS / 1000
+            client.is_removed = True
+            rival = Member(cluster, kind=DictStore)
+            rival.assign()
+            while rival.stores.waiting:
+                rival.stores.process({}, rival.count)
+            rival.stores.close()
+
+    client = application.client = Removed(cluster, application.clock, rejoin, polls=30)
+    application.handle = slow
+    application.run()
+    assert client.committed == {ORDERS: 1, VISITS: 16}
+    # It is not started again before all others are committed.
+    assert starts[0] == {}
+    assert len(starts) > 2
+    assert all(each == {ORDERS: 1, VISITS: 16} for each in starts[1:])
+    named = [line for line in caplog.messages if "orders [0]" in line]
+    assert any("offset 1, above max_poll_interval_ms=4000" in line for line in named)
+    assert any("offset 1 waits" in line for line in named)
 
 
 def test_an_error_in_the_middle_keeps_what_is_processed_for_the_next_run(cluster):

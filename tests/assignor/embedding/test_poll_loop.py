@@ -76,6 +76,10 @@ EVENTS = [
     (Step.POLL, {"error": ZeroDivisionError()}, Then.RAISE),
     (Step.PROCESS, {"error": StoreError("the disk is full")}, Then.RAISE),
     (Step.PROCESS, {"error": OSError("the disk is full")}, Then.RAISE),
+    (Step.REBALANCE, {"is_lost": True}, Then.DROP),
+    (Step.REBALANCE, {"is_lost": True, "is_assigned": True}, Then.DROP),
+    (Step.REBALANCE, {"is_assigned": True}, Then.BEGIN),
+    (Step.REBALANCE, {}, Then.GIVE_UP),
 ]
 
 
@@ -239,6 +243,15 @@ def test_a_slow_record_of_the_same_partition_is_named_once_a_minute(loop, virtua
         handled(loop, virtual, record(offset=offset), 5.0)
     named = [line.split("at offset ")[1].split(",")[0] for line in caplog.messages]
     assert named == ["0", "12", "24"]
+
+
+def test_a_slow_record_is_known_until_its_partition_has_passed_it(loop, virtual):
+    handled(loop, virtual, record(3, 7), 5.0)
+    handled(loop, virtual, record(4, 1), 0.1)
+    handled(loop, virtual, record(3, 6), 0.1)
+    assert loop.slow == {TopicPartition("in", 3): 7}
+    handled(loop, virtual, record(3, 7), 0.1)
+    assert loop.slow == {}
 
 
 def test_the_pause_of_a_record_that_was_named_is_not_reported_too(loop, virtual, caplog):

@@ -33,6 +33,9 @@ class Consumer:
     def unsubscribe(self):
         self.has_left = True
 
+    def assignment(self):
+        return set()
+
     async def getmany(self, timeout_ms):
         result = self.results.pop(0)
         if isinstance(result, BaseException):

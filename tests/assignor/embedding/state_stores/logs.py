@@ -89,8 +89,10 @@ class Cluster:
         """Write words, to the input topics in turn."""
         for word in words:
             now = next(self.times)
+            topic, partition = INPUTS[now % 2]
             records = self.input[INPUTS[now % 2]]
-            records.append(SimpleNamespace(offset=len(records), timestamp=now, word=word))
+            place = {"topic": topic, "partition": partition, "offset": len(records)}
+            records.append(SimpleNamespace(**place, timestamp=now, word=word))
 
     def expected(self):
         words = Counter(row.word for rows in self.input.values() for row in rows)

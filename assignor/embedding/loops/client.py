@@ -1,0 +1,87 @@
+"""What a poll loop needs of the consumer of its client."""
+
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Protocol
+from uuid import UUID
+
+Batch = Mapping[Any, Sequence[Any]]
+
+
+class LoopClient(Protocol):
+    """What a loop does with the consumer of its client; partitions are the client's own.
+
+    Of a client with coroutines, `poll`, `ranges` and `leave` return awaitables. The methods without
+    "asks" in their description do no I/O.
+    """
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the consumer is closed."""
+
+    @property
+    def is_shutdown(self) -> bool:
+        """Whether the whole group was asked to stop."""
+
+    def poll(self, max_records: int | None, *, waits: bool) -> Batch | Awaitable[Batch]:
+        """Return partition -> records; asks the cluster.
+
+        Args:
+            max_records: most records; None: as the consumer is configured.
+            waits: for the time that the loop was given; else not at all.
+
+        Raises:
+            UnreadableRecord: the next record of a partition cannot be read.
+        """
+
+    def check(self) -> None:
+        """Check after a poll that the member can go on.
+
+        Raises:
+            MemberStopped: it cannot.
+            ListenerFailed: a method of its listener has raised.
+        """
+
+    def assigned(self) -> Collection[Any]:
+        """Return the partitions that are assigned."""
+
+    def positions(self) -> Mapping[Any, int]:
+        """Return partition -> offset of the record that the next poll returns, where known.
+
+        It is behind the control records of transactions that polls have passed.
+        """
+
+    def begins(self, partitions: Collection[Any]) -> Mapping[Any, int]:
+        """Return where the last poll has begun to read partitions that were assigned in it."""
+
+    def ranges(self, partitions: Collection[Any]) -> Any:
+        """Return partition -> its first offset, and the one behind its last; asks the cluster."""
+
+    def topic_ids(self, *, asks: bool) -> Mapping[str, UUID | None]:
+        """Return topic -> id of the assigned topics, as far as the client knows them.
+
+        Args:
+            asks: the cluster, if the client can; else the ids that it had last.
+        """
+
+    def seek(self, offsets: Mapping[Any, int]) -> None:
+        """Read these partitions from other offsets, those that are still assigned."""
+
+    def leave(self) -> None:
+        """Leave the group; asks the cluster."""
+
+
+class TaskClient(LoopClient, Protocol):
+    """What a loop that processes records into state stores does with the consumer, too."""
+
+    def paused(self) -> AbstractSet[Any]:
+        """Return the partitions of which nothing is fetched, also those of the application."""
+
+    def pause(self, partitions: AbstractSet[Any]) -> None:
+        """Fetch nothing of these partitions."""
+
+    def resume(self, partitions: AbstractSet[Any]) -> None:
+        """Fetch these partitions again."""
+
+    def commit(self, next_offsets: Mapping[Any, int]) -> bool:
+        """Commit offsets; return False if they have to be committed again; asks the cluster."""
