@@ -19,7 +19,13 @@ from typing import Any
 
 import kafka
 from kafka.admin import KafkaAdminClient
-from kafka.errors import KafkaConnectionError, MetadataEmptyBrokerList, RetriableError
+from kafka.errors import (
+    KafkaConnectionError,
+    MetadataEmptyBrokerList,
+    NodeNotReadyError,
+    RetriableError,
+    UnknownBrokerIdError,
+)
 
 from assignor.adapters.rebootstrap.supervisor import (
     AlreadySupervisedError,
@@ -163,7 +169,11 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
 
     def _get_connection(self, node_id: Any, *args: Any, **kwargs: Any) -> Any:
         before = self._conns.get(node_id)
-        connection = self._its["get_connection"](node_id, *args, **kwargs)
+        try:
+            connection = self._its["get_connection"](node_id, *args, **kwargs)
+        except UnknownBrokerIdError as error:
+            # A rebootstrap has forgotten the node: the client repeats the request on another one.
+            raise NodeNotReadyError(node_id) from error
         name = self._name_of(node_id)
         if connection is before or name is None:
             return connection

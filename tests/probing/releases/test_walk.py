@@ -15,7 +15,7 @@ from tests.planted.runs import Copy
 from tests.probing.releases.guide import NEWEST, PINS, ROOT, STEPS, STORED, VERDICTS
 from tests.versions import LATER
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("clock")]
+pytestmark = [pytest.mark.timeout(1_800), pytest.mark.usefixtures("clock")]
 
 RELEASES = "probing/releases/releases.toml"
 LEVELS = "probing/features/kafka_levels.toml"

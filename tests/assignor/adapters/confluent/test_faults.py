@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import warnings
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -284,6 +285,9 @@ def test_a_callback_longer_than_the_poll_interval_is_still_polling(broker, consu
 def test_a_consumer_that_is_forgotten_leaves_the_group(broker):
     member = Consumer({"bootstrap.servers": servers_of(broker), **SHORT}, topology=TOPOLOGY)
     joined(member)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()  # what other tests have forgotten
     with pytest.warns(ResourceWarning, match="unclosed Consumer: call its close"):  # noqa: PT031
         del member
         gc.collect()

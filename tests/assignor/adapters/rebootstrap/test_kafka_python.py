@@ -11,9 +11,10 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient
 from kafka.cluster import ClusterMetadata
 from kafka.coordinator.base import BaseCoordinator
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, NodeNotReadyError
 from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
+from kafka.protocol.metadata import MetadataRequest
 
 from assignor.adapters.rebootstrap.kafka_python import supervise
 from assignor.adapters.rebootstrap.supervisor import (
@@ -317,6 +318,16 @@ def test_an_admin_client_goes_on_and_a_closed_one_is_let_go(broker):
     assert supervisor.rebootstraps
     admin.close()
     supervisor.close()
+
+
+def test_a_request_to_a_node_that_a_rebootstrap_has_forgotten_is_repeated(broker):
+    """KafkaConsumer.poll would raise UnknownBrokerIdError, which is not retriable."""
+    consumer = consumer_of(broker.bootstrap_servers, None)
+    supervisor = supervise(consumer)
+    future = consumer._manager.send(MetadataRequest(), node_id=99)
+    assert isinstance(future.exception, NodeNotReadyError)
+    supervisor.close()
+    consumer.close()
 
 
 def test_a_supervisor_that_is_closed_leaves_the_client_as_it_was(broker):

@@ -203,7 +203,7 @@ def test_librdkafka_2635_of_two_with_one_instance_id_the_older_ends_and_nothing_
 def test_streamiz_331_a_restore_that_takes_longer_than_the_poll_interval_keeps_the_member(
     client, monkeypatch
 ):
-    interval_ms, reads = 1000, []
+    interval_ms, reads = 4000, []
     with filled(200, batch_size=16_384) as broker:
         run_counting(client, broker, (written := Counts(200)), written.stop)
         write(broker, range(1))
