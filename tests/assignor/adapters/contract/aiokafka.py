@@ -144,14 +144,15 @@ class _Coordinator(GroupCoordinator):
         """There is no broker."""
 
 
-async def join(consumer, cluster, note=lambda offsets: None, **settings):
-    """Start a consumer as a member of a scripted group."""
+async def join(consumer, cluster, note=lambda offsets: None, *, subscribes=True, **settings):
+    """Start a consumer as a member of a scripted group; `settings` are those of its fetcher."""
     before = consumer._client
     consumer._client = _Client(before, cluster)
     await before.close()
     consumer._coordinator = _Coordinator(consumer, cluster, note)
     consumer._fetcher = _Fetcher(consumer._client, consumer._subscription, **settings)
-    consumer._subscription.subscribe({TOPIC})
+    if subscribes:
+        consumer._subscription.subscribe({TOPIC})
 
 
 def assign(consumer, partitions):

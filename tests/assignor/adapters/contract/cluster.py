@@ -20,7 +20,7 @@ from encoding import TopicPartition
 from system_tests.broker.partition_log import PartitionLog
 from system_tests.sim.world.scheduler import Scheduler
 from tests.assignor.adapters.reports.logs import compress, spoil
-from tests.assignor.embedding.state_stores.logs import FAR, Log
+from tests.assignor.embedding.state_stores.logs import Log
 
 TOPIC = "in"
 FIRST, SECOND = TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)
@@ -117,12 +117,26 @@ def batch_of(*values):
     return bytes(builder.buffer())
 
 
+def spoil_last(log, damage):
+    """Change the bytes of the last batch of a log, so that it cannot be read."""
+    data = bytearray(log._batches[-1].data)
+    DAMAGES[damage](data)
+    log._batches[-1] = dataclasses.replace(log._batches[-1], data=bytes(data))
+
+
+def shorten(log, count):
+    """Delete the first batches of a log."""
+    del log._batches[:count], log._last_offsets[:count]
+    log.start_offset = log._batches[0].base_offset if log._batches else log.end_offset
+
+
 class Cluster:
     """One topic with two partitions, and what the group `app` has committed.
 
     Attributes:
         parts: number -> log.
         fetch_errors: number -> [error code, how many more fetches; None: all].
+        fetch_failures: what the next requests to fetch end with, instead of an answer.
         refusals: errors of the next commits; None: no answer until its time is over.
         silent_until_s: until when the coordinator does not answer.
         values: all that were ever written and can be read, with the partition.
@@ -132,8 +146,9 @@ class Cluster:
         self.clock, self.waiters = clock, []
         self.incarnation, self.exists = 1, True
         self.parts = {number: PartitionLog(1 << 20) for number in range(partitions)}
-        self.fetch_errors, self.refusals, self.silent_until_s = {}, [], 0.0
-        self.values, self.written = {}, Counter()
+        self.fetch_errors, self.fetch_failures = {}, []
+        self.refusals, self.silent_until_s = [], 0.0
+        self.values = {}
         # Of `Access` of the state stores.
         self.logs, self.outputs, self.committed = defaultdict(Log), Counter(), {}
         self.is_members, self.topic_ids, self.ends = True, {TOPIC: self.topic_id}, defaultdict(int)
@@ -150,8 +165,7 @@ class Cluster:
 
     def write(self, number, *values):
         """Write batches of one record each."""
-        for value in values or [b"%d" % self.written.total()]:
-            self.written[number] += 1
+        for value in values or (b"",):
             named = value + b" %d %d" % (self.incarnation, self.parts[number].end_offset)
             self.parts[number].append(batch_of(named))
             if not value.startswith(POISON):
@@ -162,16 +176,11 @@ class Cluster:
     def damage(self, number, damage):
         """Write a record that cannot be read."""
         self.write(number, POISON)
-        log = self.parts[number]
-        data = bytearray(log._batches[-1].data)
-        DAMAGES[damage](data)
-        log._batches[-1] = dataclasses.replace(log._batches[-1], data=bytes(data))
+        spoil_last(self.parts[number], damage)
 
     def delete_records(self, number, count):
         """Delete the first records, as retention does."""
-        log = self.parts[number]
-        del log._batches[:count], log._last_offsets[:count]
-        log.start_offset = log._batches[0].base_offset if log._batches else log.end_offset
+        shorten(self.parts[number], count)
 
     def delete_topic(self):
         self.exists = False
@@ -185,6 +194,14 @@ class Cluster:
         # The broker drops the offsets of a topic that is deleted.
         self.committed.clear()
         self.wake()
+
+    def fail_fetch(self, times):
+        """Have the next requests to fetch fail, as the connection breaks."""
+        self.fetch_failures += ["the connection is lost"] * times
+
+    def refuse_fetch(self, number, code, times):
+        """Answer the next fetches of a partition with an error; None: all."""
+        self.fetch_errors[number] = [code, times]
 
     def grow(self):
         self.parts[len(self.parts)] = PartitionLog(1 << 20)
@@ -234,6 +251,3 @@ class Cluster:
         note(done)
         self.committed |= {TopicPartition(*each): at for each, at in done.items()}
         return codes
-
-
-assert FAR  # the stores read inputs without an end up to it

@@ -130,7 +130,7 @@ class _Manager(KafkaConnectionManager):
     def _FetchRequest(self, request):
         failure = self._scripted.fetch_failures
         if failure:
-            return failure.pop(0)
+            return KafkaConnectionError(failure.pop(0))
         parts = [part for topic in request.topics for part in topic.partitions]
         faults = self._scripted.fetch_errors
         is_waiting = all(
@@ -240,6 +240,3 @@ def join(consumer, before_poll):
 def assign(consumer, partitions):
     """Assign partitions, as the answer of a leader does: those that stay keep their positions."""
     consumer._subscription.assign_from_subscribed([TopicPartition(*p) for p in sorted(partitions)])
-
-
-GONE = KafkaConnectionError("the broker has gone")
