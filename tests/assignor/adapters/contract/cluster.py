@@ -165,7 +165,7 @@ class Cluster:
 
     def write(self, number, *values):
         """Write batches of one record each."""
-        for value in values or (b"",):
+        for value in values:
             named = value + b" %d %d" % (self.incarnation, self.parts[number].end_offset)
             self.parts[number].append(batch_of(named))
             if not value.startswith(POISON):
@@ -186,14 +186,14 @@ class Cluster:
         self.exists = False
         self.wake()
 
-    def make_anew(self):
-        """Create the topic with empty partitions, another one if it exists."""
+    def make_anew(self, *values):
+        """Create the topic, another one if it exists, with these records in its partition 0."""
         self.incarnation, self.exists = self.incarnation + 1, True
         self.parts = {number: PartitionLog(1 << 20) for number in self.parts}
         self.topic_ids, self.ends = {TOPIC: self.topic_id}, defaultdict(int)
         # The broker drops the offsets of a topic that is deleted.
         self.committed.clear()
-        self.wake()
+        self.write(0, *values)
 
     def fail_fetch(self, times):
         """Have the next requests to fetch fail, as the connection breaks."""

@@ -52,15 +52,21 @@ SCRIPTS = {
     + [take()],
     "lost and reset": [write(0, A, B, C), assign(0), take(1), seek(0, 0), delete_records(0, 2)]
     + [take(), seek(0, 9), take()],
-    "anew and shorter": [write(0, A, B, C), assign(0), take(), make_anew(), write(0, A), take()]
+    "anew and shorter": [write(0, A, B, C), assign(0), take(), make_anew(A), take()]
     + [seek(0, 0), take()],
     "fetch fails once": [write(0, A), assign(0), take(), fail_fetch(1), write(0, B), take()],
     "fetch refused once": [write(0, A), assign(0), take(), refuse_fetch(0, NOT_LEADER, 1)]
     + [write(0, B), take()],
     "no right": [write(0, A), assign(0), take(), refuse_fetch(0, AUTHORIZATION, 1), write(0, B)]
     + [take(), take()],
-    "no right to one of two": [write(0, A), write(1, A), assign(0, 1), take(), take()]
-    + [refuse_fetch(0, AUTHORIZATION, 1), write(0, B), write(1, B), take(), take(), take()],
+    "no right for long": [write(0, A), refuse_fetch(0, AUTHORIZATION, 3), assign(0), take()]
+    + [take(), take(), take()],
+    "no right to one of two": [write(0, A), write(1, A), refuse_fetch(0, AUTHORIZATION, 1)]
+    + [assign(0, 1), take(), take()],
+    "unknown error": [write(0, A), refuse_fetch(0, UNKNOWN, 2), assign(0), take(), take(), take()],
+    "deleted": [write(0, A), write(1, A), assign(0, 1), take(), delete_topic(), take()],
+    "deleted and made anew": [write(0, A, B), assign(0), take(), delete_topic(), take()]
+    + [make_anew(A, B, C), take()],
 }
 # With `auto_offset_reset="none"`; the others with "earliest".
 WITHOUT_RESET = {
