@@ -139,7 +139,7 @@ class Cluster:
         fetch_failures: what the next requests to fetch end with, instead of an answer.
         refusals: errors of the next commits; None: no answer until its time is over.
         silent_until_s: until when the coordinator does not answer.
-        values: all that were ever written and can be read, with the partition.
+        values: all that were ever written and can be read -> incarnation, partition and offset.
     """
 
     def __init__(self, clock, partitions=2):
@@ -151,7 +151,9 @@ class Cluster:
         self.values = {}
         # Of `Access` of the state stores.
         self.logs, self.outputs, self.committed = defaultdict(Log), Counter(), {}
-        self.is_members, self.topic_ids, self.ends = True, {TOPIC: self.topic_id}, defaultdict(int)
+        self.is_members, self.topic_ids = True, {TOPIC: self.topic_id}
+        self.ends = {}
+        self._note_ends()
 
     @property
     def topic_id(self):
@@ -166,11 +168,15 @@ class Cluster:
     def write(self, number, *values):
         """Write batches of one record each."""
         for value in values:
-            named = value + b" %d %d" % (self.incarnation, self.parts[number].end_offset)
+            place = self.incarnation, number, self.parts[number].end_offset
+            named = value + b" %d %d %d" % place
             self.parts[number].append(batch_of(named))
             if not value.startswith(POISON):
-                self.values[named] = TopicPartition(TOPIC, number)
-        self.ends[TopicPartition(TOPIC, number)] = self.parts[number].end_offset
+                self.values[named] = place
+        self._note_ends()
+
+    def _note_ends(self):
+        self.ends = {TopicPartition(TOPIC, n): log.end_offset for n, log in self.parts.items()}
         self.wake()
 
     def damage(self, number, damage):
@@ -190,7 +196,7 @@ class Cluster:
         """Create the topic, another one if it exists, with these records in its partition 0."""
         self.incarnation, self.exists = self.incarnation + 1, True
         self.parts = {number: PartitionLog(1 << 20) for number in self.parts}
-        self.topic_ids, self.ends = {TOPIC: self.topic_id}, defaultdict(int)
+        self.topic_ids = {TOPIC: self.topic_id}
         # The broker drops the offsets of a topic that is deleted.
         self.committed.clear()
         self.write(0, *values)
@@ -236,6 +242,12 @@ class Cluster:
         """Return (error code, first offset, end)."""
         log = self.parts.get(number) if self.exists else None
         return (0, log.start_offset, log.end_offset) if log else (UNKNOWN_TOPIC, -1, -1)
+
+    def may_be_gone(self, value):
+        """Return whether the record was deleted, by retention or with its topic."""
+        incarnation, number, offset = self.values[value]
+        is_present = self.exists and incarnation == self.incarnation
+        return not is_present or offset < self.parts[number].start_offset
 
     def commit(self, offsets, note):
         """Return partition -> error code; None: no answer. `note` is told what is committed."""
