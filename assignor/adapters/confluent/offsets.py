@@ -268,17 +268,33 @@ class ReaderInput:
         self._watch = InputWatch(_RESETS.get(settings.reset_offset, "error"))
         self._stored = stored
         self._lost: dict[TopicPartition, int | None] = {}
+        # Partition -> (offset of an error behind its last record, its position).
+        self._failed: dict[TopicPartition, tuple[int, int]] = {}
 
     def take(self, consumer: Seeker, messages: Sequence[Message]) -> list[Message]:
         """Return what the application gets of these messages; settle lost positions."""
-        taken = [message for message in messages if message.error() is None or self._keeps(message)]
+        taken = [message for message in messages if self._keeps(message)]
         self._settle(consumer)
         return taken
 
+    def positions(self, found: list[Position]) -> list[Position]:
+        """Return positions of librdkafka, which below 2.14 has passed an error, as before it."""
+        failed = [self._failed.get(partition_of(each), (OFFSET_INVALID, 0)) for each in found]
+        return [
+            Position(each.topic, each.partition, at) if each.offset == passed + 1 else each
+            for each, (passed, at) in zip(found, failed, strict=True)
+        ]
+
     def _keeps(self, message: Message) -> bool:
         error, offset = message.error(), message.offset()
+        if error is None and not self._failed:
+            return True
         partition = TopicPartition(message.topic() or "", message.partition() or 0)
-        if error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
+        self._failed.pop(partition, None)
+        is_lost = error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET
+        if error is not None and offset is not None and offset >= 0:
+            self._failed[partition] = offset, OFFSET_INVALID if is_lost else offset
+        if is_lost:
             if self._watch.resets:
                 self._lost[partition] = offset if offset is not None and offset >= 0 else None
             return not self._watch.resets
@@ -302,3 +318,4 @@ class ReaderInput:
         for each in partitions:
             where = partition_of(each) if isinstance(each, Position) else each
             self._lost.pop(where, None)
+            self._failed.pop(where, None)

@@ -4,8 +4,8 @@
     python -m tests.assignor.adapters.contract --library older
 
 A real client runs on the embedded broker. Another release is taken from the folder of `--library`,
-in a process of its own; the scripted client is that of the installed release, so that a difference
-is one between the releases. Exit status 1: there are differences.
+in a process of its own. The scripted clients of kafka-python and aiokafka are made of the installed
+release, so that a difference is one between the releases. Exit status 1: there are differences.
 """
 
 import json
@@ -13,6 +13,7 @@ import logging
 import os
 import subprocess
 import sys
+from functools import partial
 from importlib.metadata import Distribution, version
 from pathlib import Path
 
@@ -45,7 +46,9 @@ def compared(client, names):
 
 def compared_with(library, client, names):
     """Return the same for the release in a folder."""
-    wanted = {name: trace_of(name, client, scripted) for name in names}
+    release = tuple(map(int, release_in(library, client).split(".")))
+    of_release = partial(scripted, release=release)
+    wanted = {name: trace_of(name, client, of_release) for name in names}
     command = [sys.executable, "-m", __spec__.name, "--client", client, "--real-only"]
     path = os.pathsep.join([str(library.resolve()), *filter(None, sys.path)])
     done = subprocess.run(

@@ -17,6 +17,7 @@ from tests.assignor.adapters.contract.cluster import TOPIC, Selector
 _NODE = 0
 _EARLIEST = -2
 _VERSION = 4
+_REFUSAL_S = 0.2
 
 
 class Loop(asyncio.SelectorEventLoop):
@@ -75,6 +76,8 @@ class _Client:
             ready = self._loop.create_future()
             scripted.waiters.append(lambda: ready.done() or ready.set_result(None))
             await asyncio.wait([ready], timeout=0.5)
+        if any(number in scripted.fetch_errors for number, *_ in parts) or not scripted.exists:
+            await asyncio.sleep(_REFUSAL_S)  # aiokafka asks again at once
         rows = []
         for number, offset, size in parts:
             error, end, data = scripted.fetch(number, offset, size)

@@ -7,7 +7,8 @@ What it does was found with the scripts on real clients, which `contract` repeat
 - a position is invalid from a seek, or an assignment, to the next record;
 - an offset that does not exist is an error once, and nothing is fetched until the partition is
   assigned anew: a seek is refused;
-- a paused partition, and one that is taken away, loses what was fetched.
+- a paused partition, and one that is taken away, loses what was fetched;
+- below 2.14, an error moves the position behind its offset.
 """
 
 from dataclasses import dataclass
@@ -18,9 +19,9 @@ from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as Position
 from kafka.record import MemoryRecords
 
-from tests.assignor.adapters.contract.cluster import OUT_OF_RANGE, TOPIC
+from tests.assignor.adapters.contract.cluster import NO_LEADER, OUT_OF_RANGE, TOPIC, UNKNOWN_TOPIC
 
-_SILENT = frozenset({3, 6})  # metadata are asked for
+_PROPAGATION_S = 30.0  # topic.metadata.propagation.max.ms
 _NO_RIGHT, _NO_RIGHT_S = 29, 1.0  # is an error once, as long as it lasts
 _CODEC_BITS = 7
 
@@ -34,12 +35,13 @@ class _Read:
     is_dead: bool = False
     retry_s: float = 0.0
     refused: int = 0
+    unknown_s: float | None = None
 
 
 class Reader(confluent_kafka.Consumer):
     """A consumer of a scripted cluster, which is an attribute of a subclass."""
 
-    scripted = None
+    scripted, errors_move = None, False
 
     def __init__(self, config):
         backoff_ms = config.get("fetch.error.backoff.ms", 500)
@@ -49,9 +51,7 @@ class Reader(confluent_kafka.Consumer):
 
     def incremental_assign(self, partitions):
         for each in partitions:
-            _, start, end = self.scripted.range_of(each.partition)
-            logical = {OFFSET_BEGINNING: start, OFFSET_END: end}
-            self._reads[each.partition] = _Read(logical.get(each.offset, each.offset))
+            self._reads[each.partition] = _Read(each.offset)
 
     def incremental_unassign(self, partitions):
         for each in partitions:
@@ -80,9 +80,9 @@ class Reader(confluent_kafka.Consumer):
         self._stopped -= {each.partition for each in partitions}
 
     def position(self, partitions):
-        none = _Read(OFFSET_INVALID)
+        none, reads = _Read(OFFSET_INVALID), self._reads or {}
         return [
-            Position(each.topic, each.partition, self._reads.get(each.partition, none).position)
+            Position(each.topic, each.partition, reads.get(each.partition, none).position)
             for each in partitions
         ]
 
@@ -101,6 +101,8 @@ class Reader(confluent_kafka.Consumer):
         return next(iter(self.consume(1, timeout)), None)
 
     def consume(self, num_messages=1, timeout=-1):
+        if self._reads is None:
+            raise RuntimeError("Consumer closed")
         clock, found = self.scripted.clock, []
         end_s = clock.monotonic() + max(0.0, timeout)
         clock.turn()
@@ -118,6 +120,12 @@ class Reader(confluent_kafka.Consumer):
             clock.wait(min(left_s, self._backoff_s))
 
     def _next(self, number, read):
+        message = self._read_next(number, read)
+        if message is not None and message.error() is not None and self.errors_move:
+            read.position = message.offset() + 1
+        return message
+
+    def _read_next(self, number, read):
         now_s = self.scripted.clock.monotonic()
         if read.is_dead or now_s < read.retry_s:
             return None
@@ -125,18 +133,25 @@ class Reader(confluent_kafka.Consumer):
             self.scripted.fetch_failures.pop(0)
             read.retry_s = now_s + self._backoff_s
             return None
+        if read.next < 0:
+            error, start, end = self.scripted.range_of(number)
+            if error:
+                return self._unknown(number, read)
+            read.next = end if read.next == OFFSET_END else start
         error, _, data = self.scripted.fetch(number, read.next)
+        if error == UNKNOWN_TOPIC:
+            return self._unknown(number, read)
         if error:
             read.retry_s = now_s + self._backoff_s
             is_known, read.refused = read.refused == error, error
             if error == _NO_RIGHT:
                 read.retry_s = now_s + _NO_RIGHT_S
-            if error in _SILENT or (is_known and error == _NO_RIGHT):
+            if error == NO_LEADER or (is_known and error == _NO_RIGHT):
                 return None
             read.is_dead = error == OUT_OF_RANGE
             code = KafkaError._AUTO_OFFSET_RESET if read.is_dead else error
             return _message(number, read.next, error=KafkaError(code))
-        read.refused = 0
+        read.refused, read.unknown_s = 0, None
         records = MemoryRecords(data)
         while (batch := records.next_batch()) is not None:
             code = _refusal(batch)
@@ -149,8 +164,23 @@ class Reader(confluent_kafka.Consumer):
                     return _message(number, record.offset, value=record.value)
         return None
 
+    def _unknown(self, number, read):
+        """Ask for metadata; a topic that does not exist for long is an error, once."""
+        now_s = self.scripted.clock.monotonic()
+        read.retry_s = now_s + self._backoff_s
+        read.unknown_s = now_s if read.unknown_s is None else read.unknown_s
+        if now_s - read.unknown_s < _PROPAGATION_S:
+            return None
+        read.unknown_s = float("inf")
+        return _message(number, 0, error=KafkaError(UNKNOWN_TOPIC))
+
     def close(self):
-        self._reads = {}
+        self._reads = None
+
+
+def reader_of(cluster, release=(2, 14)):
+    """Return the class of a consumer of a scripted cluster, as a release has it."""
+    return type("Reader", (Reader,), {"scripted": cluster, "errors_move": release < (2, 14)})
 
 
 def _message(number, offset, **rest):

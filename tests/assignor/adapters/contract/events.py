@@ -50,7 +50,7 @@ def codec(run):
 
 
 def deserializer(run):
-    run.cluster.write(0, b"poison", b"g")
+    run.cluster.write(0, b"poison" if run.deserializes else b"no poison", b"g")
     run.cluster.write(1, b"g")
 
 
@@ -67,12 +67,12 @@ def _handler_raises(run, value):
 
 
 def _handler_is_slow(run, value):
-    run.clock.sleep(0.4 * INTERVAL_S)
+    run.sleep(0.4 * INTERVAL_S)
 
 
 def _handler_is_too_slow(run, value):
     since_s = run.clock.monotonic()
-    run.clock.sleep(1.2 * INTERVAL_S)
+    run.sleep(1.2 * INTERVAL_S)
 
     def check():
         if not run.attention_since(since_s):
@@ -82,7 +82,7 @@ def _handler_is_too_slow(run, value):
 
 
 def _handler_never_returns(run, value):
-    run.clock.sleep(3 * INTERVAL_S)
+    run.sleep(3 * INTERVAL_S)
     raise KeyboardInterrupt
 
 

@@ -2,12 +2,10 @@
 
 import asyncio
 from contextlib import ExitStack
-from types import SimpleNamespace
 from unittest import mock
 
 from kafka.structs import TopicPartition as KafkaPartition
 
-from assignor import MemberStopped
 from assignor.adapters import aiokafka as aiokafka_adapter
 from assignor.adapters import kafka_python as kafka_adapter
 from assignor.adapters.kafka_python import application
@@ -135,8 +133,7 @@ class Application(Polled):
     def close_elsewhere(self):
         """Call `close` on another thread, which waits for the end of the loop."""
         self.app._closing.set()
-        if self.stopped_s is None:
-            self.stopped_s = self.clock.monotonic()
+        self.note_stop()
 
     def end(self):
         self.app.close()
@@ -178,8 +175,6 @@ class Aiokafka(Run):
         self.consumer.getmany = polling
         self.assign(self.assigned, frozenset())
 
-    assign_stores = Polled.assign
-
     def assign(self, partitions, gone, *, is_lost=False):
         if self.stores is not None:
             if gone:
@@ -215,13 +210,17 @@ class Aiokafka(Run):
         self.ended.set()
 
     def close(self):
-        raise MemberStopped("a coroutine closes the consumer in its own loop")
-
-    def close_elsewhere(self):
+        """Begin to close, in a task of its own: the caller is no coroutine."""
         self._closing = asyncio.ensure_future(self.consumer.stop())
 
+    close_elsewhere = close
+
     def end(self):
-        self._runner.run(self.consumer.stop())
+        async def on_this_thread(function):
+            function()
+
+        with mock.patch.object(asyncio, "to_thread", on_this_thread):
+            self._runner.run(self.consumer.stop())
         self._runner.close()
         if self.stores is not None:
             self.stores.close()
@@ -244,4 +243,3 @@ LOOPS = {
     "aiokafka polled": Aiokafka,
     "aiokafka with stores": AiokafkaStores,
 }
-assert SimpleNamespace

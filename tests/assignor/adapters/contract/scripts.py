@@ -101,3 +101,7 @@ DESERIALIZING = {
     "poison beside another partition": [write(0, A, POISONED), write(1, A, B, C), assign(0, 1)]
     + [take(), take(), write(1, A), take()],
 }
+# Which partition comes first makes a difference.
+BY_ORDER = frozenset({"two partitions in parts"}) | {
+    f"{damage} of a paused partition" for damage in ("checksum", "codec")
+}
