@@ -62,7 +62,9 @@ def compared_with(library, client, names):
     if done.returncode:
         raise click.ClickException(done.stderr)
     got = json.loads(done.stdout.splitlines()[-1])
-    return {name: (plain(wanted[name]), got[name]) for name in names if got[name] != plain(wanted[name])}
+    return {
+        name: (plain(wanted[name]), got[name]) for name in names if got[name] != plain(wanted[name])
+    }
 
 
 def release_in(library, client):

@@ -41,7 +41,7 @@ class _Client:
         self.cluster = SimpleNamespace(
             leader_for_partition=self._leader,
             broker_metadata=lambda node: node,
-            partitions_for_topic=lambda topic: set(self._known) or None,
+            partitions_for_topic=lambda _: set(self._known) or None,
         )
 
     def _leader(self, partition):
@@ -121,7 +121,7 @@ class _Coordinator(GroupCoordinator):
         self._rejoin_needed_fut, self._performed_join_prepare = self._loop.create_future(), False
 
     async def ensure_coordinator_known(self):
-        while self._scripted.is_silent:
+        while self._scripted.is_silent:  # noqa: ASYNC110 as aiokafka does
             await asyncio.sleep(0.1)
 
     async def _do_commit_offsets(self, assignment, offsets):
@@ -147,7 +147,7 @@ class _Coordinator(GroupCoordinator):
         """There is no broker."""
 
 
-async def join(consumer, cluster, note=lambda offsets: None, *, subscribes=True, **settings):
+async def join(consumer, cluster, note=lambda _: None, *, subscribes=True, **settings):
     """Start a consumer as a member of a scripted group; `settings` are those of its fetcher."""
     before = consumer._client
     consumer._client = _Client(before, cluster)

@@ -9,7 +9,7 @@ import selectors
 import time
 from collections import Counter, defaultdict
 from contextlib import ExitStack, contextmanager
-from functools import lru_cache
+from functools import cache
 from unittest import mock
 from uuid import UUID
 
@@ -107,7 +107,7 @@ class Selector(selectors.DefaultSelector):
         return ready
 
 
-@lru_cache(maxsize=None)
+@cache
 def batch_of(*values):
     """Return the bytes of a batch with these records."""
     builder = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=1 << 20)

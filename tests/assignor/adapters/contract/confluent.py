@@ -7,6 +7,7 @@ What it does was found with the scripts on real clients, which `contract` repeat
 - a position is invalid from a seek, or an assignment, to the next record;
 - an offset that does not exist is an error once, and nothing is fetched until the partition is
   assigned anew: a seek is refused;
+- of a topic that was deleted nothing is said, for minutes;
 - a paused partition, and one that is taken away, loses what was fetched;
 - below 2.14, an error moves the position behind its offset.
 """
@@ -14,14 +15,19 @@ What it does was found with the scripts on real clients, which `contract` repeat
 from dataclasses import dataclass
 
 import confluent_kafka
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, KafkaError, Message
-from confluent_kafka import KafkaException
+from confluent_kafka import (
+    OFFSET_END,
+    OFFSET_INVALID,
+    KafkaError,
+    KafkaException,
+    Message,
+)
 from confluent_kafka import TopicPartition as Position
 from kafka.record import MemoryRecords
 
 from tests.assignor.adapters.contract.cluster import NO_LEADER, OUT_OF_RANGE, TOPIC, UNKNOWN_TOPIC
 
-_PROPAGATION_S = 30.0  # topic.metadata.propagation.max.ms
+_SILENT = frozenset({NO_LEADER, UNKNOWN_TOPIC})  # metadata are asked for
 _NO_RIGHT, _NO_RIGHT_S = 29, 1.0  # is an error once, as long as it lasts
 _CODEC_BITS = 7
 
@@ -35,7 +41,6 @@ class _Read:
     is_dead: bool = False
     retry_s: float = 0.0
     refused: int = 0
-    unknown_s: float | None = None
 
 
 class Reader(confluent_kafka.Consumer):
@@ -86,7 +91,7 @@ class Reader(confluent_kafka.Consumer):
             for each in partitions
         ]
 
-    def get_watermark_offsets(self, partition, timeout=-1, cached=False):
+    def get_watermark_offsets(self, partition, timeout=-1, cached=False):  # noqa: FBT002 as librdkafka
         error, start, end = self.scripted.range_of(partition.partition)
         if error:
             raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION))
@@ -125,7 +130,7 @@ class Reader(confluent_kafka.Consumer):
             read.position = message.offset() + 1
         return message
 
-    def _read_next(self, number, read):
+    def _read_next(self, number, read):  # noqa: C901 what librdkafka does, in its order
         now_s = self.scripted.clock.monotonic()
         if read.is_dead or now_s < read.retry_s:
             return None
@@ -133,25 +138,21 @@ class Reader(confluent_kafka.Consumer):
             self.scripted.fetch_failures.pop(0)
             read.retry_s = now_s + self._backoff_s
             return None
-        if read.next < 0:
-            error, start, end = self.scripted.range_of(number)
-            if error:
-                return self._unknown(number, read)
+        error, start, end = self.scripted.range_of(number)
+        if not error and read.next < 0:
             read.next = end if read.next == OFFSET_END else start
-        error, _, data = self.scripted.fetch(number, read.next)
-        if error == UNKNOWN_TOPIC:
-            return self._unknown(number, read)
+        error, _, data = (error, -1, b"") if error else self.scripted.fetch(number, read.next)
         if error:
             read.retry_s = now_s + self._backoff_s
             is_known, read.refused = read.refused == error, error
             if error == _NO_RIGHT:
                 read.retry_s = now_s + _NO_RIGHT_S
-            if error == NO_LEADER or (is_known and error == _NO_RIGHT):
+            if error in _SILENT or (is_known and error == _NO_RIGHT):
                 return None
             read.is_dead = error == OUT_OF_RANGE
             code = KafkaError._AUTO_OFFSET_RESET if read.is_dead else error
             return _message(number, read.next, error=KafkaError(code))
-        read.refused, read.unknown_s = 0, None
+        read.refused = 0
         records = MemoryRecords(data)
         while (batch := records.next_batch()) is not None:
             code = _refusal(batch)
@@ -163,16 +164,6 @@ class Reader(confluent_kafka.Consumer):
                     read.next = read.position = record.offset + 1
                     return _message(number, record.offset, value=record.value)
         return None
-
-    def _unknown(self, number, read):
-        """Ask for metadata; a topic that does not exist for long is an error, once."""
-        now_s = self.scripted.clock.monotonic()
-        read.retry_s = now_s + self._backoff_s
-        read.unknown_s = now_s if read.unknown_s is None else read.unknown_s
-        if now_s - read.unknown_s < _PROPAGATION_S:
-            return None
-        read.unknown_s = float("inf")
-        return _message(number, 0, error=KafkaError(UNKNOWN_TOPIC))
 
     def close(self):
         self._reads = None

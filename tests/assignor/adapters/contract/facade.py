@@ -37,7 +37,7 @@ class _Member:
     _consumer = None
 
     def __init__(self, settings, assignor, mailbox, commits, watch):
-        commits.committer.connect = lambda consumer: None
+        commits.committer.connect = lambda _: None
 
     def subscribe(self, topics):
         self.topics = frozenset(topics)
@@ -54,7 +54,8 @@ class _Member:
 class FacadeTasks(Run):
     """`run_tasks` of confluent-kafka."""
 
-    release, deserializes = (2, 14), False
+    # librdkafka says nothing of a topic that was deleted; only a commit of its offsets does.
+    release, deserializes, names_deleted = (2, 14), False, False
 
     def start(self):
         self.ended = Stop(self.clock)
@@ -171,9 +172,9 @@ class FacadeTasks(Run):
 
 
 class FacadePolled(FacadeTasks):
-    """An application's own loop over the facade."""
+    """An application's own loop over the facade; the thread of the member, not here, warns."""
 
-    has_stores = False
+    has_stores = names_slow = False
 
     def commit(self, message):
         with suppress(KafkaException):  # another member has the partition, or no broker answers

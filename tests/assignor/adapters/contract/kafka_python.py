@@ -12,8 +12,12 @@ from kafka.future import Future
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
-from kafka.protocol.consumer import FetchResponse, ListOffsetsResponse, OffsetCommitResponse
-from kafka.protocol.consumer import OffsetFetchResponse
+from kafka.protocol.consumer import (
+    FetchResponse,
+    ListOffsetsResponse,
+    OffsetCommitResponse,
+    OffsetFetchResponse,
+)
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 from kafka.structs import TopicPartition
 
@@ -36,7 +40,7 @@ class _Manager(KafkaConnectionManager):
         super().__init__(net, **configs)
         # Its own, as `consumer_loop` and others look for attributes of the client.
         self._scripted, self._note = cluster, note
-        self._bootstrap_future = Future().success(True)
+        self._bootstrap_future = Future().success(value=True)
 
     def connection_delay(self, node_id):
         return 0
@@ -80,14 +84,16 @@ class _Manager(KafkaConnectionManager):
         self._scripted.clock.later(0.001, reply)
         return future
 
-    def _MetadataRequest(self, request):
+    def _MetadataRequest(self, request):  # noqa: N802 named as the request
         row = MetadataResponse.MetadataResponseTopic
         numbers = self._scripted.partitions()
         return MetadataResponse(
             version=10,
-            brokers=[MetadataResponse.MetadataResponseBroker(
+            brokers=[
+                MetadataResponse.MetadataResponseBroker(
                     version=10, node_id=_NODE, host="memory", port=1, rack=None
-                )],
+                )
+            ],
             cluster_id="memory",
             controller_id=_NODE,
             topics=[
@@ -127,7 +133,7 @@ class _Manager(KafkaConnectionManager):
             version=4, error_code=0, session_id=0, responses=[row(topic=TOPIC, partitions=found)]
         )
 
-    def _FetchRequest(self, request):
+    def _FetchRequest(self, request):  # noqa: N802 named as the request
         failure = self._scripted.fetch_failures
         if failure:
             return KafkaConnectionError(failure.pop(0))
@@ -140,7 +146,7 @@ class _Manager(KafkaConnectionManager):
         )
         return ... if is_waiting else self._fetched(request)
 
-    def _ListOffsetsRequest(self, request):
+    def _ListOffsetsRequest(self, request):  # noqa: N802 named as the request
         row = ListOffsetsResponse.ListOffsetsTopicResponse
         found = []
         for part in (part for _, parts in request.topics for part in parts):
@@ -156,7 +162,7 @@ class _Manager(KafkaConnectionManager):
             )
         return ListOffsetsResponse(version=4, topics=[row(name=TOPIC, partitions=found)])
 
-    def _OffsetFetchRequest(self, request):
+    def _OffsetFetchRequest(self, request):  # noqa: N802 named as the request
         row = OffsetFetchResponse.OffsetFetchResponseTopic
         found = [
             row.OffsetFetchResponsePartition(
@@ -172,7 +178,7 @@ class _Manager(KafkaConnectionManager):
         topics = [row(name=TOPIC, partitions=found)]
         return OffsetFetchResponse(version=5, error_code=0, topics=topics)
 
-    def _OffsetCommitRequest(self, request):
+    def _OffsetCommitRequest(self, request):  # noqa: N802 named as the request
         wanted = {
             (topic.name, part.partition_index): part.committed_offset
             for topic in request.topics
@@ -190,16 +196,16 @@ class _Manager(KafkaConnectionManager):
             version=5, topics=[row(version=5, name=TOPIC, partitions=parts)]
         )
 
-    def _FindCoordinatorRequest(self, request):
+    def _FindCoordinatorRequest(self, request):  # noqa: N802 named as the request
         return FindCoordinatorResponse(
             version=2, error_code=0, node_id=_NODE, host="memory", port=1
         )
 
-    def _LeaveGroupRequest(self, request):
+    def _LeaveGroupRequest(self, request):  # noqa: N802 named as the request
         return SimpleNamespace(error_code=0, API_VERSION=1, members=[])
 
 
-def settings(cluster, note=lambda offsets: None):
+def settings(cluster, note=lambda _: None):
     """Return the settings of a consumer of a scripted cluster; `note` is told of commits."""
 
     def client(**configs):

@@ -11,6 +11,7 @@ from assignor.adapters import kafka_python as kafka_adapter
 from assignor.adapters.kafka_python import application
 from assignor.adapters.membership.member import Membership
 from tests.assignor.adapters.contract import aiokafka, kafka_python
+from tests.assignor.adapters.contract.calls import Deserializer
 from tests.assignor.adapters.contract.member import (
     INTERVAL_S,
     POLL_S,
@@ -20,7 +21,6 @@ from tests.assignor.adapters.contract.member import (
     count,
     tasks,
 )
-from tests.assignor.adapters.contract.traces import Deserializer
 from tests.assignor.adapters.reports.logs import COUNTING, COUNTS, GROUP, TOPOLOGY
 from tests.assignor.embedding.state_stores.logs import Access
 
@@ -57,7 +57,7 @@ class Polled(Run):
 
     def make(self, **settings):
         self.ended = Stop(self.clock)
-        with mock.patch.object(Membership, "watch_cluster", lambda *_: None):
+        with mock.patch.object(Membership, "watch_cluster"):
             return kafka_adapter.streams_consumer(TOPOLOGY, **settings)
 
     def _once(self):
@@ -140,10 +140,19 @@ class Application(Polled):
         self.stores = None
 
 
+async def _on_this_thread(function):
+    function()
+
+
 class Aiokafka(Run):
     """`polled` and `commit_next` of aiokafka."""
 
     has_stores = False
+
+    def play(self):
+        # No time of other threads is virtual.
+        with mock.patch.object(asyncio, "to_thread", _on_this_thread):
+            return super().play()
 
     def start(self):
         self._runner = asyncio.Runner(loop_factory=lambda: aiokafka.Loop(self.clock))
@@ -154,7 +163,7 @@ class Aiokafka(Run):
         self.stores = self.new_stores() if self.has_stores else None
         listener = {} if self.stores is None else {"listener": self.stores}
         settings = {name: _SETTINGS[name] for name in _SETTINGS if name != "value_deserializer"}
-        with mock.patch.object(Membership, "watch_cluster", lambda *_: None):
+        with mock.patch.object(Membership, "watch_cluster"):
             self.consumer = aiokafka_adapter.streams_consumer(
                 COUNTING if self.has_stores else TOPOLOGY, **settings, **listener
             )
@@ -216,11 +225,7 @@ class Aiokafka(Run):
     close_elsewhere = close
 
     def end(self):
-        async def on_this_thread(function):
-            function()
-
-        with mock.patch.object(asyncio, "to_thread", on_this_thread):
-            self._runner.run(self.consumer.stop())
+        self._runner.run(self.consumer.stop())
         self._runner.close()
         if self.stores is not None:
             self.stores.close()
