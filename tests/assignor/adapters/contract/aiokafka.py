@@ -24,8 +24,11 @@ class Loop(asyncio.SelectorEventLoop):
     """An event loop whose time is virtual."""
 
     def __init__(self, clock):
+        self._scripted_clock = clock
         super().__init__(Selector(clock))
-        self.time = clock.monotonic
+
+    def time(self):
+        return self._scripted_clock.monotonic()
 
 
 class _Client:

@@ -189,7 +189,9 @@ class Cluster:
         shorten(self.parts[number], count)
 
     def delete_topic(self):
+        """Delete the topic, and with it the offsets of the group."""
         self.exists = False
+        self.committed.clear()
         self.wake()
 
     def make_anew(self, *values):
@@ -197,7 +199,6 @@ class Cluster:
         self.incarnation, self.exists = self.incarnation + 1, True
         self.parts = {number: PartitionLog(1 << 20) for number in self.parts}
         self.topic_ids = {TOPIC: self.topic_id}
-        # The broker drops the offsets of a topic that is deleted.
         self.committed.clear()
         self.write(0, *values)
 

@@ -7,7 +7,7 @@ on the caller's thread while its I/O thread is not started.
 from types import SimpleNamespace
 
 from kafka.coordinator.base import Generation, MemberState
-from kafka.errors import KafkaConnectionError, KafkaTimeoutError
+from kafka.errors import KafkaConnectionError, KafkaTimeoutError, NodeNotReadyError
 from kafka.future import Future
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
@@ -44,6 +44,9 @@ class _Manager(KafkaConnectionManager):
 
     def connection_delay(self, node_id):
         return 0
+
+    def get_connection(self, node_id, **options):
+        raise NodeNotReadyError(node_id)
 
     def least_loaded_node(self):
         return _NODE

@@ -147,7 +147,8 @@ async def _on_this_thread(function):
 class Aiokafka(Run):
     """`polled` and `commit_next` of aiokafka."""
 
-    has_stores = False
+    # Of a deleted topic only a commit of its offsets says something.
+    has_stores = names_deleted = False
 
     def play(self):
         # No time of other threads is virtual.

@@ -122,6 +122,7 @@ class Run:
     def lasting(self, seconds, heal, what):
         """End a fault after so long; until then it has to be raised or logged."""
         since_s, slept_s = self.clock.monotonic(), self.slept_s
+        incarnation, existed = self.cluster.incarnation, self.cluster.exists
         self.healing += 1
 
         def over():
@@ -131,8 +132,9 @@ class Run:
                 slept_s = self.slept_s
                 return
             self.healing -= 1
+            is_other = incarnation != self.cluster.incarnation or existed != self.cluster.exists
             heal()
-            if what and not self.attention_since(since_s):
+            if what and not is_other and not self.attention_since(since_s):
                 self.broken.append(f"attention: nobody was told of {what} for {seconds:.0f} s")
 
         self.clock.later(seconds, over)
