@@ -132,7 +132,7 @@ class Run:
                 slept_s = self.slept_s
                 return
             self.healing -= 1
-            is_other = incarnation != self.cluster.incarnation or existed != self.cluster.exists
+            is_other = (incarnation, existed) != (self.cluster.incarnation, self.cluster.exists)
             heal()
             if what and not is_other and not self.attention_since(since_s):
                 self.broken.append(f"attention: nobody was told of {what} for {seconds:.0f} s")
@@ -160,7 +160,7 @@ class Run:
             self.rebalance(self.everything)
         elif self.healing:
             pass
-        elif not self.is_over and (self.is_finished() or self._is_late()):
+        elif not self.is_over and (not self.left() or self._is_late()):
             self.is_over = True
             self.stop()
 
@@ -168,9 +168,6 @@ class Run:
         if self.settling_s is None:
             self.settling_s = self.clock.monotonic()
         return self.clock.monotonic() - self.settling_s > SETTLED_S
-
-    def is_finished(self):
-        return not self.left()
 
     def left(self):
         """Return the records that are to be processed and are not."""
