@@ -43,6 +43,8 @@ class CheckedReader(confluent_kafka.Consumer):
     _is_open = False
     # By `pause`: librdkafka does not tell.
     _paused: frozenset[TopicPartition] = frozenset()
+    # As `ReaderInput.positions`.
+    _checked_positions: Callable[[list[Position]], list[Position]] = list
     _turns = Turns()
     _polling = OneThread()
 
@@ -73,7 +75,7 @@ class CheckedReader(confluent_kafka.Consumer):
     @in_turn
     def position(self, partitions: list[Position]) -> list[Position]:
         """Return the offset after the last record of each partition."""
-        return super().position(partitions)
+        return self._checked_positions(super().position(partitions))
 
     @in_turn
     def committed(self, partitions: list[Position], timeout: float = -1) -> list[Position]:

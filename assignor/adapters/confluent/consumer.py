@@ -85,6 +85,7 @@ class Consumer(CheckedReader):
             settings, self._mailbox, self._commits, lambda: self._member.is_lost
         )
         self._turns, self._polling = self._serving.turns, self._serving.polling
+        self._checked_positions = self._serving.input.positions
         reader = self._mailbox.reader_settings(settings.reader)
         if logger is not None:
             reader["logger"] = logger

@@ -7,7 +7,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, Message
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    OFFSET_INVALID,
+    KafkaError,
+    KafkaException,
+    Message,
+)
 from confluent_kafka import TopicPartition as Position
 from kafka.errors import KafkaError as ClientError
 
@@ -278,10 +285,12 @@ class ReaderInput:
         self._watch = InputWatch(_RESETS.get(settings.reset_offset, "error"))
         self._stored = stored
         self._lost: dict[TopicPartition, int | None] = {}
+        # Partition -> (offset of an error behind its last record, its position).
+        self._failed: dict[TopicPartition, tuple[int, int]] = {}
 
     def take(self, consumer: Any, messages: Sequence[Message]) -> list[Message]:
         """Return what the application gets of these messages; settle lost positions."""
-        taken = [message for message in messages if message.error() is None or self._keeps(message)]
+        taken = [message for message in messages if self._keeps(message)]
         for partition, at in sorted(self._lost.items(), key=lambda item: item[0]):
             try:
                 found = result_of(settle(ConsumerLoop(consumer), self._watch, {partition: at}))
@@ -294,7 +303,25 @@ class ReaderInput:
                 self._stored.settled(each, offset)
         return taken
 
+    def positions(self, found: list[Position]) -> list[Position]:
+        """Return positions of librdkafka, which below 2.14 has passed an error, as before it."""
+        failed = [self._failed.get(partition_of(each), (OFFSET_INVALID, 0)) for each in found]
+        return [
+            Position(each.topic, each.partition, at) if each.offset == passed + 1 else each
+            for each, (passed, at) in zip(found, failed, strict=True)
+        ]
+
     def _keeps(self, message: Message) -> bool:
+        given, offset = message.error(), message.offset()
+        if given is None and not self._failed:
+            return True
+        where = TopicPartition(message.topic() or "", message.partition() or 0)
+        self._failed.pop(where, None)
+        if given is None:
+            return True
+        if offset is not None and offset >= 0:
+            is_lost = given.code() == KafkaError._AUTO_OFFSET_RESET
+            self._failed[where] = offset, OFFSET_INVALID if is_lost else offset
         error = message_error(message)
         facts = LoopFacts(step=Step.POLL, error=error, resets=self._watch.resets)
         if decide(facts).then is not Then.SETTLE:
@@ -306,3 +333,4 @@ class ReaderInput:
         """Drop what is known of partitions that are read elsewhere, or no more."""
         for each in partitions:
             self._lost.pop(each, None)
+            self._failed.pop(each, None)

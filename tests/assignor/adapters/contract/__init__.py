@@ -1,0 +1,1 @@
+"""Scripted clients in virtual time, checked against the real ones, and what loops do with them."""

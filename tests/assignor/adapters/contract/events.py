@@ -1,0 +1,212 @@
+"""What happens to a member: each event is a function of its run."""
+
+from tests.assignor.adapters.contract.cluster import FIRST, SECOND
+from tests.assignor.adapters.contract.member import INTERVAL_S, Boom
+
+_NO_RIGHT, _UNKNOWN, _NOT_LEADER = 29, -1, 6
+_REBALANCES, _ILLEGAL_GENERATION, _UNKNOWN_MEMBER = 27, 22, 25
+LASTS_S = 2 * INTERVAL_S
+
+
+def records(run):
+    run.cluster.write(0, b"c", b"d")
+    run.cluster.write(1, b"c")
+
+
+def nothing(run):
+    """A poll without an event."""
+
+
+def fetch_fails(run):
+    run.cluster.fail_fetch(3)
+
+
+def fetch_is_refused(run):
+    run.cluster.refuse_fetch(0, _NOT_LEADER, 2)
+
+
+def _lasting_refusal(run, code, what):
+    run.cluster.refuse_fetch(0, code, None)
+    run.cluster.write(0, b"e")
+    run.lasting(LASTS_S, lambda: run.cluster.fetch_errors.pop(0, None), what)
+
+
+def no_right(run):
+    _lasting_refusal(run, _NO_RIGHT, "a missing right")
+
+
+def unknown_error(run):
+    _lasting_refusal(run, _UNKNOWN, "an unknown error")
+
+
+def checksum(run):
+    run.cluster.damage(0, "checksum")
+    run.cluster.write(0, b"f")
+
+
+def codec(run):
+    run.cluster.damage(1, "codec")
+    run.cluster.write(1, b"f")
+
+
+def deserializer(run):
+    run.cluster.write(0, b"poison" if run.deserializes else b"no poison", b"g")
+    run.cluster.write(1, b"g")
+
+
+def _handler(action):
+    def event(run):
+        run.handlers.append(action)
+
+    event.__name__ = action.__name__.strip("_")
+    return event
+
+
+def _handler_raises(run, value):
+    raise Boom(value)
+
+
+def _handler_is_slow(run, value):
+    run.sleep(0.4 * INTERVAL_S)
+
+
+def _handler_is_too_slow(run, value):
+    since_s = run.clock.monotonic()
+    run.sleep(1.2 * INTERVAL_S)
+
+    def check():
+        if run.names_slow and not run.attention_since(since_s):
+            run.broken.append("attention: nobody was told of a call longer than the interval")
+
+    run.clock.later(2 * INTERVAL_S, check)
+
+
+def _handler_never_returns(run, value):
+    run.sleep(3 * INTERVAL_S)
+    raise KeyboardInterrupt
+
+
+def _handler_stops(run, value):
+    run.stop()
+
+
+def _handler_closes(run, value):
+    run.close()
+
+
+def revoked_in_part(run):
+    run.rebalance(run.assigned - {FIRST})
+    run.take_over({FIRST})
+
+
+def revoked(run):
+    gone = run.assigned
+    run.rebalance(())
+    run.take_over(gone & {SECOND})
+
+
+def lost(run):
+    run.rebalance((), is_lost=True)
+
+
+def assigned(run):
+    run.rebalance(run.everything)
+
+
+def commit_late(run):
+    run.cluster.refusals += [_REBALANCES]
+
+
+def commit_refused(run):
+    run.cluster.refusals += [_ILLEGAL_GENERATION]
+
+
+def commit_blocks(run):
+    run.cluster.refusals += [None]
+
+
+def coordinator_gone(run):
+    run.cluster.silent_until_s = run.clock.monotonic() + 25
+
+
+def topic_deleted(run):
+    if run.cluster.exists:
+        run.cluster.delete_topic()
+        what = "a topic that does not exist" if run.names_deleted else ""
+        run.lasting(LASTS_S, lambda: _made_anew(run), what)
+
+
+def topic_made_anew(run):
+    _made_anew(run)
+
+
+def _made_anew(run):
+    run.cluster.make_anew(b"h")
+    if not run.has_ids:
+        # Found only if it ends before the position.
+        run.skipped |= {v for v, (i, *_) in run.cluster.values.items() if i > 1}
+
+
+def topic_grown(run):
+    if run.cluster.exists:
+        run.cluster.grow()
+
+
+def retention(run):
+    """The broker deletes records that are not read yet."""
+    run.cluster.write(0, b"i", b"j")
+    log = run.cluster.parts[0]
+    run.cluster.delete_records(0, len(log._batches) - 1)
+
+
+def stop(run):
+    run.stop()
+
+
+def close_elsewhere(run):
+    run.close_elsewhere()
+
+
+def interrupt(run):
+    raise KeyboardInterrupt
+
+
+EVENTS = {
+    function.__name__: function
+    for function in (
+        records,
+        fetch_fails,
+        fetch_is_refused,
+        no_right,
+        unknown_error,
+        checksum,
+        codec,
+        deserializer,
+        *map(
+            _handler,
+            (
+                _handler_raises,
+                _handler_is_slow,
+                _handler_is_too_slow,
+                _handler_never_returns,
+                _handler_stops,
+                _handler_closes,
+            ),
+        ),
+        revoked_in_part,
+        revoked,
+        lost,
+        assigned,
+        commit_late,
+        commit_refused,
+        commit_blocks,
+        coordinator_gone,
+        topic_deleted,
+        topic_made_anew,
+        topic_grown,
+        retention,
+        stop,
+        close_elsewhere,
+        interrupt,
+    )
+}

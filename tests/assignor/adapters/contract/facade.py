@@ -1,0 +1,227 @@
+"""The loops over the confluent facade: its own consumer class, over a scripted reader and group."""
+
+import logging
+from contextlib import ExitStack, suppress
+from unittest import mock
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import TopicPartition as Position
+
+from assignor import MemberStopped, UnreadableRecord
+from assignor.adapters.confluent import Consumer, offsets, run_tasks
+from assignor.adapters.confluent import consumer as facade
+from assignor.adapters.confluent.events import Call, Change, Rebalanced
+from tests.assignor.adapters.contract.cluster import TOPIC
+from tests.assignor.adapters.contract.confluent import Reader, reader_of
+from tests.assignor.adapters.contract.loops import LOOPS
+from tests.assignor.adapters.contract.member import (
+    INTERVAL_S,
+    POLL_S,
+    REQUEST_S,
+    Run,
+    Stop,
+    count,
+    tasks,
+)
+from tests.assignor.adapters.reports.logs import COUNTING, GROUP, TOPOLOGY
+
+_log = logging.getLogger(__name__)
+UNREADABLE = frozenset({KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION})
+_RETRIED = frozenset({KafkaError.REBALANCE_IN_PROGRESS, KafkaError.NOT_COORDINATOR})
+
+
+class _Member:
+    """A member of a scripted group, in the place of `ConfluentMember`."""
+
+    fatal, is_lost, is_closed, member_id, topics = None, False, False, "member", frozenset()
+    _consumer = None
+
+    def __init__(self, settings, assignor, mailbox, commits, watch):
+        commits.committer.connect = lambda _: None
+
+    def subscribe(self, topics):
+        self.topics = frozenset(topics)
+
+    def connect(self):
+        """It is connected."""
+
+    check_may_wait = abandon = connect
+
+    def close(self):
+        self.is_closed = True
+
+
+class FacadeTasks(Run):
+    """`run_tasks` of confluent-kafka."""
+
+    # librdkafka says nothing of a topic that was deleted; only a commit of its offsets does.
+    release, deserializes, names_deleted = (2, 14), False, False
+
+    def start(self):
+        self.ended = Stop(self.clock)
+        self.stores = self.new_stores() if self.has_stores else None
+        reader = reader_of(self.cluster, self.release)
+        kind = type("Scripted", (Consumer, reader), {})
+        config = {
+            "bootstrap.servers": "memory:1",
+            "group.id": GROUP,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error" if self.reset == "none" else self.reset,
+            "max.poll.interval.ms": round(INTERVAL_S * 1000),
+            "session.timeout.ms": 30_000,
+            "socket.timeout.ms": round(REQUEST_S * 1000),
+            "check.crcs": True,
+        }
+        listener = {} if self.stores is None else {"listener": self.stores}
+        with ExitStack() as stack:
+            stack.enter_context(mock.patch.object(facade, "ConfluentMember", _Member))
+            self.consumer = kind(
+                config, topology=COUNTING if self.has_stores else TOPOLOGY, **listener
+            )
+        self.consumer._commits.committer.submit = self._commit
+        for name in ("consume", "poll"):
+            setattr(self.consumer, name, self._polling(getattr(self.consumer, name)))
+        self.consumer.subscribe([TOPIC])
+        self.assign(self.assigned, frozenset())
+
+    def _polling(self, poll):
+        def polling(*arguments):
+            if self.is_polling:
+                return poll(*arguments)
+            self.is_polling = True
+            try:
+                self.before_poll()
+                return poll(*arguments)
+            finally:
+                self.is_polling = False
+
+        self.is_polling = False
+        return polling
+
+    def _commit(self, commit):
+        """Commit as the member does, which retries until the deadline of the commit."""
+        wanted = {(each.topic, each.partition): each.offset for each in commit.valid}
+        while True:
+            codes = self.cluster.commit(wanted, self.note_commit)
+            if codes is None:
+                self.clock.wait(REQUEST_S)
+            elif not _RETRIED & {*codes.values()}:
+                commit.finish({p: KafkaError(code) if code else None for p, code in codes.items()})
+                return
+            if self.clock.monotonic() >= commit.deadline_s:
+                commit.fail(KafkaError(KafkaError.REQUEST_TIMED_OUT, "no broker answers"))
+                return
+            self.clock.sleep(0.05)
+
+    def assign(self, partitions, gone, *, is_lost=False):
+        mailbox, owned = self.consumer._mailbox, self.consumer._serving.owned
+        if gone:
+            change = Change.LOST if is_lost else Change.REVOKED
+            mailbox.post(
+                Rebalanced(change=change, partitions=tuple(sorted(gone)), served=lambda: None)
+            )
+            if self.stores is not None:
+                name = "on_tasks_lost" if is_lost else "on_tasks_revoked"
+                give_up = getattr(self.stores, name)
+                mailbox.post(Call(call=lambda: give_up(tasks(gone), {})))
+        new = tuple(sorted(partitions - (owned - gone)))
+        if self.stores is not None:
+            mailbox.post(Call(call=lambda: self.stores.on_tasks_assigned(tasks(partitions), {})))
+        if new:
+            known = {
+                each: Position(*each, self.cluster.committed[each])
+                for each in new
+                if each in self.cluster.committed
+            }
+            self.consumer._commits.stored.fetched(new, known)
+            mailbox.post(Rebalanced(change=Change.ASSIGNED, partitions=new, served=lambda: None))
+
+    def loop(self):
+        with self._own_methods():
+            run_tasks(self.consumer, self.stores, self._handle, timeout=POLL_S, stop=self.ended)
+
+    def _own_methods(self):
+        """Have calls of librdkafka's class, which pass over subclasses, reach the reader."""
+        stack = ExitStack()
+        stack.enter_context(mock.patch.object(facade, "_consume", Reader.consume))
+        one = lambda consumer, wait_s: list(Reader.consume(consumer, 1, wait_s))  # noqa: E731 short
+        for module in (facade, offsets):
+            stack.enter_context(mock.patch.object(module, "read_one", one))
+        return stack
+
+    def _handle(self, message, state):
+        count(message, state)
+        self.handle(message.partition(), message.offset(), message.value())
+
+    def seek(self, number, offset):
+        self.consumer.seek(Position(TOPIC, number, offset))
+
+    def set_stop(self):
+        self.ended.set()
+
+    def close(self):
+        self.consumer.close()
+
+    close_elsewhere = close
+
+    def end(self):
+        with self._own_methods():
+            self.consumer.close()
+        if self.stores is not None:
+            self.stores.close()
+
+
+class FacadePolled(FacadeTasks):
+    """An application's own loop over the facade; the thread of the member, not here, warns."""
+
+    has_stores = names_slow = False
+
+    def commit(self, message):
+        with suppress(KafkaException):  # another member has the partition, or no broker answers
+            self.consumer.commit(message=message, asynchronous=False)
+
+    def loop(self):
+        with self._own_methods():
+            while not self.ended.is_set():
+                message = self.consumer.poll(POLL_S)
+                if message is None:
+                    continue
+                error = message.error()
+                if error is None:
+                    self.handle(message.partition(), message.offset(), message.value())
+                    self.commit(message)
+                elif error.code() in UNREADABLE:
+                    raise UnreadableRecord(TOPIC, message.partition(), message.offset(), str(error))
+                elif error.fatal() or error.code() == KafkaError._AUTO_OFFSET_RESET:
+                    raise MemberStopped(str(error))
+                else:
+                    _log.warning("%s", error)
+
+
+class FacadePositions(FacadePolled):
+    """The same, with commits of what was returned."""
+
+    def commit(self, message):
+        with suppress(KafkaException):  # nothing is new
+            self.consumer.commit(asynchronous=False)
+
+
+class OlderTasks(FacadeTasks):
+    """`run_tasks` with confluent-kafka below 2.14."""
+
+    release = (2, 13)
+
+
+class OlderPositions(FacadePositions):
+    """The facade below 2.14."""
+
+    release = (2, 13)
+
+
+LOOPS |= {
+    "confluent run_tasks": FacadeTasks,
+    "confluent poll": FacadePolled,
+    "confluent poll, positions": FacadePositions,
+    "confluent run_tasks, 2.13": OlderTasks,
+    "confluent poll, positions, 2.13": OlderPositions,
+}

@@ -1,0 +1,251 @@
+"""The loops of this project over scripted clients, with a member that goes through events."""
+
+import asyncio
+from contextlib import ExitStack
+from unittest import mock
+
+from kafka.structs import TopicPartition as KafkaPartition
+
+from assignor.adapters import aiokafka as aiokafka_adapter
+from assignor.adapters import kafka_python as kafka_adapter
+from assignor.adapters.kafka_python import application
+from assignor.adapters.membership.member import Membership
+from tests.assignor.adapters.contract import aiokafka, kafka_python
+from tests.assignor.adapters.contract.calls import Deserializer
+from tests.assignor.adapters.contract.member import (
+    INTERVAL_S,
+    POLL_S,
+    REQUEST_S,
+    Run,
+    Stop,
+    count,
+    tasks,
+)
+from tests.assignor.adapters.reports.logs import COUNTING, COUNTS, GROUP, TOPOLOGY
+from tests.assignor.embedding.state_stores.logs import Access
+
+_SETTINGS = {
+    "group_id": GROUP,
+    "bootstrap_servers": "memory:1",
+    "max_poll_interval_ms": round(INTERVAL_S * 1000),
+    "session_timeout_ms": 30_000,
+    "request_timeout_ms": round(REQUEST_S * 1000),
+    "metadata_max_age_ms": 10_000,
+    "value_deserializer": Deserializer(),
+}
+
+
+class Polled(Run):
+    """`polled` and `commit_next` of kafka-python."""
+
+    has_stores, has_ids = False, True
+
+    def start(self):
+        settings = _SETTINGS | kafka_python.settings(self.cluster, self.note_commit)
+        self.consumer = self.make(auto_offset_reset=self.reset, **settings)
+        self._is_due = False
+        poll = self.consumer.poll
+
+        def polling(*arguments, **options):
+            self._is_due = True
+            return poll(*arguments, **options)
+
+        self.consumer.poll = polling
+        self.consumer._scripted_clock = self.clock
+        kafka_python.join(self.consumer, self._once)
+        self.assign(self.assigned, frozenset())
+
+    def make(self, **settings):
+        self.ended = Stop(self.clock)
+        with mock.patch.object(Membership, "watch_cluster"):
+            return kafka_adapter.streams_consumer(TOPOLOGY, **settings)
+
+    def _once(self):
+        """Let one event happen in each call of `poll`, which looks several times."""
+        is_due, self._is_due = self._is_due, False
+        if is_due:
+            self.before_poll()
+
+    def assign(self, partitions, gone, *, is_lost=False):
+        if self.stores is not None:
+            if gone:
+                give_up = self.stores.on_tasks_lost if is_lost else self.stores.on_tasks_revoked
+                give_up(tasks(gone), {})
+            self.stores.on_tasks_assigned(tasks(partitions), {})
+        if not self.consumer._closed and self.consumer.subscription():
+            kafka_python.assign(self.consumer, partitions)
+
+    def loop(self):
+        polled = kafka_adapter.polled(self.consumer, timeout_ms=POLL_S * 1000, stop=self.ended)
+        for batch in polled:
+            for partition, records in batch.items():
+                for record in records:
+                    self.handle(partition.partition, record.offset, record.value)
+            kafka_adapter.commit_next(self.consumer)
+
+    def seek(self, number, offset):
+        self.consumer.seek(KafkaPartition("in", number), offset)
+
+    def set_stop(self):
+        self.ended.set()
+
+    def close(self):
+        self.consumer.close()
+
+    def close_elsewhere(self):
+        self.consumer.close()
+
+    def end(self):
+        self.consumer.close()
+
+
+class Application(Polled):
+    """`StreamsApplication`, and with it `run_tasks` of kafka-python."""
+
+    has_stores = True
+
+    def make(self, **settings):
+        self.ended = Stop(self.clock)
+        with ExitStack() as stack:
+            access = Access(self.cluster, lambda _: None)
+            for where, name, to in (
+                (Membership, "watch_cluster", lambda *_: None),
+                (application, "KafkaChangelogs", lambda **_: access),
+            ):
+                stack.enter_context(mock.patch.object(where, name, to))
+            self.app = kafka_adapter.StreamsApplication(
+                COUNTING, self._handle, stores=[COUNTS], **settings
+            )
+        self.app._closing = Stop(self.clock)
+        self.stores = self.app.stores
+        return self.app.consumer
+
+    def _handle(self, record, state):
+        count(record, state)
+        self.handle(record.partition, record.offset, record.value)
+
+    def loop(self):
+        self.app.run(self.ended)
+
+    def close(self):
+        self.app.close()
+
+    def close_elsewhere(self):
+        """Call `close` on another thread, which waits for the end of the loop."""
+        self.app._closing.set()
+        self.note_stop()
+
+    def end(self):
+        self.app.close()
+        self.stores = None
+
+
+async def _on_this_thread(function):
+    function()
+
+
+class Aiokafka(Run):
+    """`polled` and `commit_next` of aiokafka."""
+
+    # Of a deleted topic only a commit of its offsets says something.
+    has_stores = names_deleted = False
+
+    def play(self):
+        # No time of other threads is virtual.
+        with mock.patch.object(asyncio, "to_thread", _on_this_thread):
+            return super().play()
+
+    def start(self):
+        self._runner = asyncio.Runner(loop_factory=lambda: aiokafka.Loop(self.clock))
+        self._runner.run(self._start())
+
+    async def _start(self):
+        self.ended = asyncio.Event()
+        self.stores = self.new_stores() if self.has_stores else None
+        listener = {} if self.stores is None else {"listener": self.stores}
+        settings = {name: _SETTINGS[name] for name in _SETTINGS if name != "value_deserializer"}
+        with mock.patch.object(Membership, "watch_cluster"):
+            self.consumer = aiokafka_adapter.streams_consumer(
+                COUNTING if self.has_stores else TOPOLOGY, **settings, **listener
+            )
+        await aiokafka.join(
+            self.consumer,
+            self.cluster,
+            self.note_commit,
+            auto_offset_reset=self.reset,
+            value_deserializer=Deserializer(),
+        )
+        self.consumer._started += [self.consumer._coordinator, self.consumer._fetcher]
+        getmany = self.consumer.getmany
+
+        async def polling(*arguments, **options):
+            self.before_poll()
+            return await getmany(*arguments, **options)
+
+        self.consumer.getmany = polling
+        self.assign(self.assigned, frozenset())
+
+    def assign(self, partitions, gone, *, is_lost=False):
+        if self.stores is not None:
+            if gone:
+                give_up = self.stores.on_tasks_lost if is_lost else self.stores.on_tasks_revoked
+                give_up(tasks(gone), {})
+            self.stores.on_tasks_assigned(tasks(partitions), {})
+        if not self.consumer._closed and self.consumer.subscription():
+            aiokafka.assign(self.consumer, partitions)
+
+    def loop(self):
+        self._runner.run(self._poll())
+
+    async def _poll(self):
+        polled = aiokafka_adapter.polled(
+            self.consumer, timeout_ms=round(POLL_S * 1000), stop=self.ended
+        )
+        async for batch in polled:
+            await aiokafka_adapter.commit_next(self.consumer, self.work(batch))
+
+    def work(self, batch):
+        for partition, records in batch.items():
+            for record in records:
+                self.handle(partition.partition, record.offset, record.value)
+
+    def seek(self, number, offset):
+        partition = next(p for p in self.consumer.assignment() if p.partition == number)
+        self._runner.run(self._seek(partition, offset))
+
+    async def _seek(self, partition, offset):
+        self.consumer.seek(partition, offset)
+
+    def set_stop(self):
+        self.ended.set()
+
+    def close(self):
+        """Begin to close, in a task of its own: the caller is no coroutine."""
+        self._closing = asyncio.ensure_future(self.consumer.stop())
+
+    close_elsewhere = close
+
+    def end(self):
+        self._runner.run(self.consumer.stop())
+        self._runner.close()
+        if self.stores is not None:
+            self.stores.close()
+
+
+class AiokafkaStores(Aiokafka):
+    """The same with state stores."""
+
+    has_stores = True
+
+    def work(self, batch):
+        return self.stores.process(batch, self._handle)
+
+    _handle = Application._handle
+
+
+LOOPS = {
+    "kafka-python polled": Polled,
+    "StreamsApplication": Application,
+    "aiokafka polled": Aiokafka,
+    "aiokafka with stores": AiokafkaStores,
+}

@@ -1,0 +1,348 @@
+"""One member over a scripted cluster, restarted by its operator, and what must hold of it.
+
+- Nothing is committed that is not finished, nor of a partition that this member does not have.
+- The state counts each record once.
+- Each call ends in bounded time: also a loop after its `stop`.
+- Errors of the function that processes records, records that cannot be read, and what lasts, are
+  raised or logged as a warning.
+- Once all faults are over, every record of the member's partitions is processed.
+"""
+
+import logging
+import threading
+from types import SimpleNamespace
+
+from assignor import MemberStopped, TaskStores, UnreadableRecord
+from encoding import TaskId, TopicPartition
+from tests.assignor.adapters.contract.cluster import TOPIC, Clock, Cluster, Endless
+from tests.assignor.adapters.reports.logs import COUNTING, COUNTS, GROUP
+from tests.assignor.embedding.state_stores.logs import Access
+
+INTERVAL_S, REQUEST_S, POLL_S = 60.0, 10.0, 1.0
+STOP_S = 2 * REQUEST_S + 30.0
+SETTLED_S, RESTART_S = 240.0, 15.0
+_POLLS = 3000
+_RESTARTS = 12
+
+
+class Boom(Exception):
+    """The function that processes records has raised."""
+
+
+class Stop(threading.Event):
+    """An event that is waited for in virtual time."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self._clock = clock
+
+    def wait(self, timeout=None):
+        end_s = self._clock.monotonic() + timeout
+        while not self.is_set() and (left_s := end_s - self._clock.monotonic()) > 0:
+            self._clock.wait(left_s)
+        return self.is_set()
+
+
+class _Log(logging.Handler):
+    def __init__(self, clock):
+        super().__init__(logging.WARNING)
+        self.lines, self._clock = [], clock
+
+    def emit(self, record):
+        self.lines.append((self._clock.monotonic(), record.getMessage()))
+
+
+def tasks(partitions):
+    """Return task -> its partitions."""
+    return {TaskId(0, each.partition): (each,) for each in sorted(partitions)}
+
+
+class Run:
+    """A member that goes through events; subclasses have its client and its loop.
+
+    Attributes:
+        broken: sentences about what did not hold.
+        handlers: what the next calls of the function that processes records do.
+        raised: what came out of the loop, with the time.
+    """
+
+    has_stores = True
+    # Whether the client knows topics that were made anew before it reads beyond their end.
+    has_ids = False
+    # Whether it says that a topic does not exist.
+    names_deleted = True
+    # Whether it warns of a call longer than the interval, on this thread.
+    names_slow = True
+    # Whether the client has deserializers.
+    deserializes = True
+
+    def __init__(self, events, reset="earliest"):
+        self.clock = Clock()
+        self.cluster = Cluster(self.clock)
+        for number in (0, 1):
+            self.cluster.write(number, b"a", b"b")
+        self.events, self.reset = list(events), reset
+        self.broken, self.handlers, self.raised = [], [], []
+        self.finished, self.passed, self.assigned = set(), set(), frozenset()
+        self.healing, self.polls, self.is_over, self.stopped_s = 0, 0, False, None
+        self.skipped, self.passed_here, self.settling_s = set(), set(), None
+        self.slept_s = 0.0
+        # Partition -> incarnation of its topic that records were processed of.
+        self.seen = {}
+        self.stores = None
+        self._log = _Log(self.clock)
+
+    # What events do
+
+    @property
+    def everything(self):
+        return frozenset(TopicPartition(TOPIC, number) for number in self.cluster.parts)
+
+    def rebalance(self, partitions, *, is_lost=False):
+        """Have these partitions only; another member processes the records of the others."""
+        partitions = frozenset(partitions) & self.everything
+        if partitions == self.assigned:
+            return
+        gone = self.assigned - partitions
+        self.passed_here -= {at for at in self.passed_here if (TOPIC, at[1]) in gone}
+        self.assigned = partitions
+        self.assign(partitions, gone, is_lost=is_lost)
+        if is_lost:
+            self.take_over(gone)
+
+    def stop(self):
+        self.note_stop()
+        self.set_stop()
+
+    def note_stop(self):
+        """Begin to measure how long the loop takes to end."""
+        if self.stopped_s is None:
+            self.stopped_s = self.clock.monotonic() - self.slept_s
+
+    def lasting(self, seconds, heal, what):
+        """End a fault after so long; until then it has to be raised or logged."""
+        since_s, slept_s = self.clock.monotonic(), self.slept_s
+        incarnation, existed = self.cluster.incarnation, self.cluster.exists
+        self.healing += 1
+
+        def over():
+            nonlocal slept_s
+            if self.slept_s > slept_s:  # the application did not poll meanwhile
+                self.clock.later(self.slept_s - slept_s, over)
+                slept_s = self.slept_s
+                return
+            self.healing -= 1
+            is_other = (incarnation, existed) != (self.cluster.incarnation, self.cluster.exists)
+            heal()
+            if what and not is_other and not self.attention_since(since_s):
+                self.broken.append(f"attention: nobody was told of {what} for {seconds:.0f} s")
+
+        self.clock.later(seconds, over)
+
+    def sleep(self, seconds):
+        """Let the function that processes records take so long."""
+        self.slept_s += seconds
+        self.clock.sleep(seconds)
+
+    def attention_since(self, since_s):
+        return any(at >= since_s for at, _ in [*self.raised, *self._log.lines])
+
+    # What the client calls
+
+    def before_poll(self):
+        """Let the next event happen, or end once everything is processed."""
+        self.polls += 1
+        if self.polls > _POLLS:
+            raise Endless(f"{_POLLS} polls")
+        if self.events:
+            self.events.pop(0)(self)
+        elif not self.is_over and self.assigned != self.everything:
+            self.rebalance(self.everything)
+        elif self.healing:
+            pass
+        elif not self.is_over and (not self.left() or self._is_late()):
+            self.is_over = True
+            self.stop()
+
+    def _is_late(self):
+        if self.settling_s is None:
+            self.settling_s = self.clock.monotonic()
+        return self.clock.monotonic() - self.settling_s > SETTLED_S
+
+    def left(self):
+        """Return the records that are to be processed and are not."""
+        return [
+            value
+            for value in self.cluster.values
+            if value not in self.finished | self.skipped and not self.cluster.may_be_gone(value)
+        ]
+
+    def handle(self, number, offset, value):
+        """Process a record."""
+        action = self.handlers.pop(0) if self.handlers else None
+        if action is not None:
+            action(self, value)
+        self.seen[number] = self.cluster.values[value][0]
+        self.finished.add(value)
+
+    def note_commit(self, offsets):
+        """Check what the member commits."""
+        for (_, number), at in offsets.items():
+            if TopicPartition(TOPIC, number) not in self.assigned:
+                self.broken.append(f"commit: {number} at {at} belongs to another member")
+            log = self.cluster.parts[number]
+            if self.seen.get(number, 1) != self.cluster.incarnation:
+                continue  # no client commits with the id of a topic
+            for offset in range(log.start_offset, min(at, log.end_offset)):
+                if not self._is_done(number, offset):
+                    self.broken.append(f"commit: {number} at {at}, and {offset} is not finished")
+                    return
+
+    def _is_done(self, number, offset):
+        where = self.cluster.incarnation, number, offset
+        value = next((v for v, found in self.cluster.values.items() if found == where), None)
+        return where in self.passed if value is None else value in self.finished | self.skipped
+
+    # The operator
+
+    def play(self):
+        """Go through all events; return what did not hold."""
+        root = logging.getLogger()
+        root.addHandler(self._log)
+        try:
+            with self.clock.installed():
+                self._play()
+        except Endless as error:
+            self.broken.append(f"endless: {error}")
+        finally:
+            root.removeHandler(self._log)
+        return self.broken
+
+    def _play(self):
+        restarts = 0
+        while not self.is_over and not self.broken:
+            restarts += 1
+            if restarts > _RESTARTS:
+                self.broken.append(f"restarts: {[str(error) for _, error in self.raised]}")
+                return
+            if restarts > 1:
+                self.clock.sleep(RESTART_S)
+            self.stopped_s, self.settling_s = None, None
+            self.assigned, self.passed_here = self.everything, set()
+            self.start()
+            self._run_member()
+            self.assigned = frozenset()
+            self.end()
+        left = self.left()
+        if left and not self.broken:
+            self.broken.append(f"stuck: {len(left)} records are not processed: {left}")
+        if self.has_stores and not self.broken:
+            self._check_state()
+
+    def _run_member(self):
+        while True:
+            try:
+                self.loop()
+            except UnreadableRecord as error:
+                self._raised(error)
+                where = self.cluster.incarnation, error.partition, error.offset
+                if where in self.passed_here:
+                    self.broken.append(f"unreadable: {where} was passed over already")
+                    return
+                self.passed.add(where)
+                self.passed_here.add(where)
+                if TopicPartition(TOPIC, error.partition) in self.assigned:
+                    self.seek(error.partition, error.offset + 1)
+            except Boom as error:
+                self._raised(error)
+                if not self.has_stores:
+                    return
+            except (MemberStopped, RuntimeError, KeyboardInterrupt) as error:
+                self._raised(error)
+                return
+            else:
+                ended_s = self.clock.monotonic() - self.slept_s
+                if self.stopped_s is not None and ended_s - self.stopped_s > STOP_S:
+                    took_s = ended_s - self.stopped_s
+                    self.broken.append(f"stop: the loop ended {took_s:.0f} s later")
+                return
+
+    def _raised(self, error):
+        self.raised.append((self.clock.monotonic(), error))
+
+    # Another member
+
+    def take_over(self, partitions):
+        """Process the partitions as another member of the same group, up to a record it cannot."""
+        with self._others_stores(partitions) as stores:
+            for each in sorted(partitions):
+                log = self.cluster.parts[each.partition]
+                at = max(self.cluster.committed.get(each, 0), log.start_offset)
+                if not self.cluster.exists or at > log.end_offset:
+                    continue
+                records = self._readable(each.partition, at)
+                if stores is not None:
+                    self._process_all(stores, {each: records})
+                self.finished |= {record.value for record in records}
+                if records:
+                    self.cluster.committed[each] = records[-1].offset + 1
+
+    def _others_stores(self, partitions):
+        if not self.has_stores:
+            return _Nothing()
+        stores = self.new_stores()
+        stores.on_tasks_assigned(tasks(partitions), {})
+        self._process_all(stores, {})
+        return stores
+
+    def _process_all(self, stores, batch):
+        while True:
+            stores.process(batch, count)
+            batch = {}
+            if not stores.waiting and not stores.has_rest:
+                return
+
+    def _readable(self, number, at):
+        found = []
+        by_place = {place: value for value, place in self.cluster.values.items()}
+        while (value := by_place.get((self.cluster.incarnation, number, at))) is not None:
+            found.append(
+                SimpleNamespace(topic=TOPIC, partition=number, offset=at, timestamp=1, value=value)
+            )
+            at += 1
+        return found
+
+    def new_stores(self):
+        """Return the state of a member, with changelogs in memory."""
+        return TaskStores(
+            COUNTING, [COUNTS], application_id=GROUP, access=Access(self.cluster, lambda _: None)
+        )
+
+    def _check_state(self):
+        """Check the state that a new member restores, once it has processed the rest."""
+        self.take_over(self.everything)
+        counted = {}
+        with self._others_stores(self.everything) as stores:
+            for task in tasks(self.everything):
+                counted |= dict(stores[task][COUNTS].items())
+        # A member without ids may take records of a new topic for those of the former one; the
+        # next member then processes them again.
+        for value in self.cluster.values.keys() - self.skipped:
+            times = counted.get(value.decode(), 0)
+            if times > 1 or (times < 1 and value in self.finished):
+                self.broken.append(f"state: {value} counts {times} times")
+
+
+class _Nothing:
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *_):
+        """Nothing is open."""
+
+
+def count(record, state):
+    """Count a record of any client."""
+    value = record.value() if callable(record.value) else record.value
+    counts = state[COUNTS]
+    counts.put(value.decode(), counts.get(value.decode(), 0) + 1)

@@ -1,0 +1,31 @@
+"""Loops go through events in every order: nothing is lost, stuck or silent.
+
+The deepest planted fault needs two events, so that all sequences of three run at night.
+"""
+
+import pytest
+
+from tests.assignor.adapters.contract.events import EVENTS
+from tests.assignor.adapters.contract.explore import LOOPS, play, sequences
+from tests.nightly import sample
+
+DEPTH = 3
+PARTS = 251
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("event", EVENTS)
+def test_each_event_alone(loop, event):
+    assert play(loop, [event]).broken == []
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    "part", sample(range(PARTS), every=PARTS, reason="each part is 97 sequences of three events")
+)
+def test_every_sequence(loop, part):
+    found = {}
+    for sequence in sequences(DEPTH, every=PARTS, first=part):
+        if broken := play(loop, sequence).broken:
+            found[sequence] = broken
+    assert found == {}
