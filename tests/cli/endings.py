@@ -119,6 +119,7 @@ class Ending:
 
     Attributes:
         seconds: from the signal to the end of the last process.
+        last: command lines of the processes that ended last.
         orphans: command lines of the processes that had not ended after the limit; killed.
         status: exit status of the command.
         stderr: what it has printed.
@@ -128,6 +129,7 @@ class Ending:
     """
 
     seconds: float
+    last: Sequence[str]
     orphans: Sequence[str]
     status: int
     stderr: str
@@ -187,7 +189,9 @@ class Run:
             time.sleep(0.3)
         sent = time.monotonic()
         self._send(how)
+        last: dict[int, str] = {}
         while (orphans := self.running()) and time.monotonic() - sent < limit_s:
+            last = orphans
             time.sleep(0.01)
         seconds = time.monotonic() - sent
         self._stderr.seek(0)
@@ -195,6 +199,7 @@ class Run:
         self.kill()
         return Ending(
             seconds=seconds,
+            last=list(last.values()),
             orphans=list(orphans.values()),
             status=self.process.wait(),
             stderr=stderr,
@@ -305,6 +310,10 @@ def _report(name: str, how: Signal, endings: Sequence[Ending]) -> bool:
     click.echo(_ROW.format(name, str(how), len(endings), soon, slowest, len(orphans), len(untidy)))
     for line in orphans:
         click.echo(f"  orphan: {line[:200]}")
+    for ending in endings:
+        if ending.seconds > LIMIT_S:
+            lines = "; ".join(line[:100] for line in ending.last)
+            click.echo(f"  {ending.seconds:.2f} s: the last were {lines}")
     for ending in untidy:
         left = [*ending.left, *ending.temporary]
         click.echo(f"  status {ending.status}, left {left}: {ending.stderr}")
