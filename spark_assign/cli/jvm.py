@@ -116,7 +116,7 @@ class _Guard:
             parents: paths, separated by commas, as those returned.
         """
         own = [str(Path(name.strip(), self._name).absolute()) for name in parents.split(",")]
-        with suppress(BrokenPipeError):  # somebody has killed it
+        with suppress(BrokenPipeError):  # the guard was killed
             os.write(self._pipe, b"".join(os.fsencode(name) + b"\0" for name in own))
         return ",".join(own)
 

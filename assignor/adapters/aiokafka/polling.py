@@ -109,7 +109,7 @@ async def polled(
 
 @contextmanager
 def _own_resets(consumer: Any) -> Iterator[InputWatch]:
-    """Yield where the loop goes on; meanwhile aiokafka raises lost positions, and resets none."""
+    """Yield where the loop continues; meanwhile aiokafka raises lost positions, and resets none."""
     fetcher = getattr(consumer, "_fetcher", None)
     before = getattr(fetcher, _STRATEGY, OffsetResetStrategy.NONE)
     if before != OffsetResetStrategy.NONE:
