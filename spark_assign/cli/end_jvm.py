@@ -3,18 +3,22 @@
 Run as a file, so that it starts quickly. It leads the process group that the JVM is in. Its input
 names directories, each followed by a zero byte; the parent writes nothing else and holds the other
 end of the pipe. At the end of its input the parent has ended, and everything else follows.
+
+Its argument is one end of another pipe, whose other end the JVM holds. At the end of that file the
+JVM has ended, also where nobody reaps it.
 """
 
 import os
+import select
 import shutil
 import signal
 import sys
 import time
+from contextlib import suppress
 from typing import Final
 
 _TICK_S: Final = 0.01
-_GROUP_S: Final = 1.0  # where nobody reaps them, killed processes stay in their group
-_DIRECTORIES_S: Final = 10.0  # a process that is killed ends its calls of the system first
+_LIMIT_S: Final = 10.0
 
 
 def main() -> None:
@@ -26,23 +30,14 @@ def main() -> None:
     if os.fork():
         signal.pause()  # killed by the child, which can leave the group as it does not lead it
     os.setpgid(0, 0)
-    begin = time.monotonic()
-    while _kill(group) or any(map(os.path.exists, directories)):
-        for directory in directories:
-            shutil.rmtree(directory, ignore_errors=True)
-        are_left = any(map(os.path.exists, directories))
-        if time.monotonic() - begin > (_DIRECTORIES_S if are_left else _GROUP_S):
+    ends, jvm = time.monotonic() + _LIMIT_S, int(sys.argv[1])
+    while time.monotonic() < ends:
+        with suppress(OSError):  # there is no such group any more
+            os.killpg(group, signal.SIGKILL)
+        if select.select([jvm], [], [], _TICK_S)[0]:
             break
-        time.sleep(_TICK_S)
-
-
-def _kill(group: int) -> bool:
-    """Kill a process group; return whether there was one."""
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except OSError:
-        return False
-    return True
+    for directory in directories:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 if __name__ == "__main__":

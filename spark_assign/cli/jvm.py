@@ -56,12 +56,20 @@ def _guarded() -> Iterator[dict[str, Any]]:
     The block's temporary files and those of the JVM are in directories that the guard removes.
 
     Yields:
-        Arguments of `subprocess.Popen`, which put the JVM into the guard's process group.
+        Arguments of `subprocess.Popen`, which put the JVM into the guard's process group, and give
+        it one end of a pipe that tells the guard when it has ended.
     """
     if os.name != "posix":
         yield {}
         return
-    guard = _Guard()
+    jvm_reads, jvm_writes = os.pipe()
+    try:
+        guard = _Guard(jvm_reads)
+    except BaseException:
+        os.close(jvm_writes)
+        raise
+    finally:
+        os.close(jvm_reads)
     _GUARDS.append(guard)
     before, directory = tempfile.tempdir, guard.own_directories(tempfile.gettempdir())
     Path(directory).mkdir(mode=0o700)
@@ -73,12 +81,13 @@ def _guarded() -> Iterator[dict[str, Any]]:
     os.environ.update(changes)
     tempfile.tempdir = directory
     try:
-        yield {"process_group": guard.process.pid}
+        yield {"process_group": guard.process.pid, "pass_fds": (jvm_writes,)}
     except BaseException:
         _GUARDS.remove(guard)
         guard.end()
         raise
     finally:
+        os.close(jvm_writes)
         tempfile.tempdir = before
         for name in changes:
             del os.environ[name]
@@ -88,16 +97,20 @@ def _guarded() -> Iterator[dict[str, Any]]:
 class _Guard:
     """The guard of a JVM.
 
+    Args:
+        jvm: one end of a pipe whose other end the JVM will hold.
+
     Attributes:
         process: it leads the process group of the JVM.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, jvm: int) -> None:
         self._name = f"spark-assign-{uuid.uuid4().hex}"
         reads, self._pipe = os.pipe()
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_PROGRAM)],
+                [sys.executable, "-I", "-S", str(_PROGRAM), str(jvm)],
+                pass_fds=(jvm,),
                 stdin=reads,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

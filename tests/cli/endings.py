@@ -170,6 +170,10 @@ class Run:
 
     def running(self) -> dict[int, str]:
         """Process id -> command line of each process of the command that has not ended."""
+        # One that is forked while the processes are listed may be missing: look again.
+        return self._listed() or self._listed()
+
+    def _listed(self) -> dict[int, str]:
         self.process.poll()
         found = {}
         for folder in PROCESSES.glob("[0-9]*"):
