@@ -173,6 +173,13 @@ def pytest_report_header():
     )
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # when all plugins have given their parameters
+def pytest_generate_tests(metafunc):
+    result = yield
+    nightly.check_ids(metafunc)
+    return result
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups, and before -m selects by marks
 def pytest_collection_modifyitems(config, items):
     """Mark the lanes, deselect what only `make nightly` runs, distribute the rest over workers."""

@@ -16,7 +16,13 @@ WAIT_S = 120.0
 # What fixtures of the whole session keep: the embedded broker, the fork server, Spark's gateway.
 SESSION_THREADS = frozenset({"embedded-broker", "fork-server"})
 SESSION_MODULES = ("py4j", "pyspark", "socketserver")
-SESSION_COMMANDS = ("system_tests.support.fork_server", "java", "execnet", "resource_tracker")
+SESSION_COMMANDS = (
+    "system_tests.support.fork_server",
+    "java",
+    "end_jvm",
+    "execnet",
+    "resource_tracker",
+)
 PROCESSES = Path("/proc")
 
 

@@ -76,6 +76,25 @@ def is_left(item: pytest.Item) -> bool:
     return not is_nightly() and any(callspec_id not in m.kwargs.get("but", ()) for m in marks)
 
 
+def check_ids(metafunc: pytest.Metafunc) -> None:
+    """Check that parameters of a test have the ids that its marks `nightly` except.
+
+    Args:
+        metafunc: the test, with all its parameters.
+
+    Raises:
+        CollectError: an id is that of no parameter.
+    """
+    ids = [call.id for call in metafunc._calls]  # no public API
+    for mark in metafunc.definition.iter_markers("nightly"):
+        if unknown := sorted(set(mark.kwargs.get("but", ())) - set(ids)):
+            known = ", ".join(map(repr, ids)) or "it has no parameters"
+            raise pytest.Collector.CollectError(
+                f"{metafunc.definition.nodeid}: its mark nightly has but={unknown[0]!r}, which is"
+                f" the id of no parameter; choose from: {known}"
+            )
+
+
 def nightly_rows() -> list[Left]:
     """Return everything that only `make nightly` runs, read from the sources, sorted.
 

@@ -1,7 +1,8 @@
 """Run the tests with a clock many times, in random order, while other processes keep cores busy.
 
-Each run has a seed, from which the order of its tests follows. A failure is printed with the seed,
-the five tests that ran last before it in the same process, and the command that repeats the run.
+Each run has a seed, from which the order of its tests follows. Each lane of a run is printed when
+it has ended, so a stop loses only what is under way. A failure is printed with the seed, the five
+tests that ran last before it in the same process, and the command that repeats the run.
 What load can break is a defect of the test or of the product, not of the machine.
 
 Exit status 1: a run had a failure, or no test of TESTS (all without) has the fixture `clock`.
@@ -17,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 import click
@@ -162,17 +164,22 @@ def main(
     for path in (test.partition("::")[0] for test in tests):
         if not (ROOT / path).exists():
             raise click.UsageError(f"there is no {path} in the checkout")
-    seeds = range(from_seed, from_seed + runs)
-    passed, failed, bad = 0, 0, 0
+    printing = Lock()
+
+    def run(seed: int) -> list[tuple[Result, bool]]:
+        ended = []
+        for lane in _LANES:
+            result = run_lane(lane, seed, workers, tests)
+            with printing:
+                ended.append((result, report(result, workers, tests, out)))
+        return ended
+
     with busy_processes(load), ThreadPoolExecutor(together) as threads:
-        lanes = threads.map(
-            lambda seed: [run_lane(lane, seed, workers, tests) for lane in _LANES], seeds
-        )
-        for results in lanes:
-            good = [report(result, workers, tests, out) for result in results]
-            passed += sum(result.passed for result in results)
-            failed += sum(len(result.failures) for result in results)
-            bad += not all(good)
+        ended = list(threads.map(run, range(from_seed, from_seed + runs)))
+    results = [result for lanes in ended for result, _ in lanes]
+    passed = sum(result.passed for result in results)
+    failed = sum(len(result.failures) for result in results)
+    bad = sum(not all(is_good for _, is_good in lanes) for lanes in ended)
     click.echo(
         f"{runs} runs from seed {from_seed} with {load} busy processes: {passed} tests passed,"
         f" {failed} failed; {bad} runs with a failure"

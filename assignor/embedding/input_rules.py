@@ -31,13 +31,13 @@ class Held(Enum):
 
 
 class Goes(Enum):
-    """Where it goes on."""
+    """Where reading continues."""
 
-    ON = "goes on at its offset"
-    START = "goes on at the first record"
-    END = "goes on at the end"
-    RESET = "goes on where `auto_offset_reset` says"
-    DIVERGENT = "goes on at the first lost record"
+    ON = "continues at its offset"
+    START = "continues at the first record"
+    END = "continues at the end"
+    RESET = "continues where `auto_offset_reset` says"
+    DIVERGENT = "continues at the first lost record"
     PASSES = "passes over records that the state has"
     REBUILD = "is rebuilt"
     STOPS = "is kept, and the member ends"
@@ -121,7 +121,7 @@ class InputRule:
         name: of the event.
         held: what has the offset.
         holds: whether it is this event.
-        goes: where it goes on.
+        goes: where reading continues.
         says: the line of the log, with names in braces, or the message of the error that ends the
             member; "": nothing is logged.
         level: of the line.
@@ -163,7 +163,7 @@ INPUT_RULES: Final = (
         holds=lambda f: f.is_truncated and f.divergent is not None,
         goes=Goes.DIVERGENT,
         says="{where}: the broker has lost records from offset {to} on, and the topic was read up "
-        "to offset {at}; reading goes on at offset {to}; check the brokers for an unclean leader "
+        "to offset {at}; reading continues at offset {to}; check the brokers for an unclean leader "
         "election",
     ),
     InputRule(
@@ -172,8 +172,8 @@ INPUT_RULES: Final = (
         holds=lambda f: f.is_truncated,
         goes=Goes.RESET,
         says="{where}: the topic was read up to offset {at}, and the broker has none of these "
-        "records any more: it has lost them, or the topic was made anew; reading goes on at offset "
-        "{to} of {end} (auto_offset_reset={reset}); check the brokers for an unclean leader "
+        "records any more: it has lost them, or the topic was made anew; reading continues at "
+        "offset {to} of {end} (auto_offset_reset={reset}); check the brokers for an unclean leader "
         "election",
     ),
     InputRule(
@@ -188,7 +188,7 @@ INPUT_RULES: Final = (
         holds=lambda f: f.next > f.log.end,
         goes=Goes.RESET,
         says="{where}: offset {at} is beyond the end, {end}: the topic was made anew, or has lost "
-        "records, or the offset was set; reading goes on at offset {to} "
+        "records, or the offset was set; reading continues at offset {to} "
         "(auto_offset_reset={reset}); to read other records, stop the group and set its offsets, "
         "such as with kafka-consumer-groups.sh --reset-offsets",
     ),
@@ -198,7 +198,7 @@ INPUT_RULES: Final = (
         holds=lambda f: f.next < f.log.start,
         goes=Goes.RESET,
         says="{where}: the records from offset {at} to {start} were deleted before they were read; "
-        "reading goes on at offset {to} (auto_offset_reset={reset}); raise retention.ms or "
+        "reading continues at offset {to} (auto_offset_reset={reset}); raise retention.ms or "
         "retention.bytes of the topic",
     ),
     InputRule(
@@ -294,7 +294,7 @@ INPUT_RULES: Final = (
         level=logging.INFO,
     ),
     InputRule(
-        name="the changelog goes on where it ends",
+        name="the changelog continues where it ends",
         held=Held.CHANGELOG,
         holds=lambda f: f.held is Held.CHANGELOG,
         goes=Goes.ON,

@@ -215,7 +215,7 @@ class LevelWatch:
     def _look(self) -> None:
         try:
             levels = self._source()
-        except Exception as error:  # noqa: BLE001 a client may raise anything; the group goes on
+        except Exception as error:  # noqa: BLE001 a client may raise anything; keep running
             self._failed(_LEVELS, error)
             return
         self._reported.pop(_LEVELS, None)

@@ -15,7 +15,7 @@ FIRST_REJOIN_BACKOFF_MS: Final = 1_000
 LAST_REJOIN_BACKOFF_MS: Final = 60_000
 AT_ONCE_MAX: Final = 16
 """Answers in a row that may have a member rejoin at once: version probing and tasks that wait for
-their owners take a few. A leader that goes on asking is defective, and each of its answers costs
+their owners take a few. A leader that keeps asking is defective, and each of its answers costs
 the whole group a rebalance."""
 
 _HOST_IS_MISSING: Final = "host is missing"

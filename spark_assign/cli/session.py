@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,12 +22,12 @@ from types import MappingProxyType
 from typing import IO
 
 from py4j.protocol import Py4JError
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf
 from pyspark.errors import PySparkRuntimeError
-from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from spark_assign.cli.jvm import start_context
 from spark_assign.tables import BadTable, SparkUnavailable
 
 JAVA_SINCE = 17
@@ -196,34 +195,12 @@ def _local(
     settings = _local_conf(app_name, cores=cores, driver_memory=driver_memory)
     settings.setAll(list(conf.items()))
     with tempfile.TemporaryFile() as jvm_output:
-        quiet = {"stdout": jvm_output, "stderr": jvm_output}
         try:
-            # A JVM of an earlier session is used again.
-            gateway = (
-                None
-                if SparkContext._gateway is not None  # noqa: SLF001 no public API
-                else launch_gateway(settings, quiet)  # type: ignore[no-untyped-call]  # has no types
-            )
             with _interrupts_kept():
-                SparkContext(conf=settings, gateway=gateway)
+                start_context(settings, jvm_output)
         except (PySparkRuntimeError, OSError) as error:
             raise SparkUnavailable(f"Spark does not start: {_last_message(jvm_output)}") from error
-        except BaseException as error:
-            _kill_starting_jvm(error)
-            raise
     return SparkSession.builder.getOrCreate()
-
-
-def _kill_starting_jvm(error: BaseException) -> None:
-    """Kill the JVM that `launch_gateway` was starting when an exception ended it.
-
-    It would never end: it waits for its standard input only after it has written a file into a
-    directory that `launch_gateway` removes.
-    """
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        for value in frame.f_locals.values():
-            if isinstance(value, subprocess.Popen):
-                value.kill()
 
 
 def _local_conf(app_name: str, *, cores: int | None, driver_memory: str | None) -> SparkConf:

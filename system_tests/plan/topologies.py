@@ -73,7 +73,7 @@ class TopologyPlan:
 _ROLLBACKS = {
     Change.KEPT: "nothing to do: all members run it",
     Change.ADDED: "bounce back; its tasks end with the last member that has it",
-    Change.REMOVED: "bounce back; it goes on at its committed offsets while they are retained",
+    Change.REMOVED: "bounce back; it continues at its committed offsets while they are retained",
     Change.CHANGED: (
         "lower the reached version (assignor features downgrade-topology), then bounce back;"
         " without that its partitions wait once they are orphaned"
@@ -255,7 +255,7 @@ def _warnings(changes: tuple[SubtopologyChange, ...]) -> Iterator[str]:
             if old.isdisjoint(new):
                 yield (
                     f"state is of other input: {topic} was written by what reads"
-                    f" {', '.join(sorted(old))}, and goes on with what reads"
+                    f" {', '.join(sorted(old))}, and continues with what reads"
                     f" {', '.join(sorted(new))}; give the store of the new one another name"
                 )
         if change.left_repartition_topics:

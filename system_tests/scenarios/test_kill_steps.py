@@ -232,7 +232,7 @@ def test_a_kill_at_each_step_changes_no_count(application):
     kept = application.start("standby")
     application.until(lambda: kept.has_restored, lambda: "running")
     for number, step in steps_of_this_run():
-        # Two steps on one disk, so that the second one goes on from the state of the killed
+        # Two steps on one disk, so that the second one continues from the state of the killed
         # process; then another disk, which is behind. A takeover begins without any state.
         disk = f"new-{number}" if "restoring" in step else f"disk-{number // 2 % 2}"
         application.ended(application.start(disk, step))

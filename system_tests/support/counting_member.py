@@ -2,7 +2,7 @@
 
 `python -m system_tests.support.counting_member` reads a `CountingConfig` from its standard input.
 It counts words, and their first letters, in two stores on disk, and writes each word to a topic.
-The parts are those of an application; each step of theirs is reported to `Steps` before it goes on.
+The parts are those of an application; each of their steps is reported to `Steps` before the next.
 """
 
 import os

@@ -3,8 +3,8 @@
 `python -m tests.cli.endings --moments 10 --seed 1` measures how long a command and all its
 descendants take to end, for each signal. Run it on a quiet machine (Linux only).
 
-Exit status 1: one took longer than two seconds, left a process behind or, interrupted, printed
-something else than one line.
+Exit status 1: one took longer than two seconds, left a process or temporary files behind or,
+interrupted, printed something else than one line.
 
 Descendants are found by a variable in their environment, as the parent of an orphan is another one.
 """
@@ -45,12 +45,14 @@ class Command:
         bound_s: the latest moment on a quiet machine: its processes work.
         processes: how many it has then, at least.
         asks: the first SIGINT or SIGTERM asks for what it has; the second one interrupts.
+        removes: its temporary files are removed whatever ends it.
     """
 
     words: str
     bound_s: float
     processes: int
     asks: bool = False
+    removes: bool = False
 
 
 COMMANDS = {
@@ -85,7 +87,8 @@ COMMANDS = {
     "spark-assign": Command(
         words="spark_assign.entry simulate --seeds 1000000 --cores 2 --out FOLDER/out",
         bound_s=12,
-        processes=4,
+        processes=5,
+        removes=True,
     ),
 }
 
@@ -116,18 +119,22 @@ class Ending:
 
     Attributes:
         seconds: from the signal to the end of the last process.
+        last: command lines of the processes that ended last.
         orphans: command lines of the processes that had not ended after the limit; killed.
         status: exit status of the command.
         stderr: what it has printed.
         left: names in its folder.
+        temporary: names of temporary files that it should have removed.
         was_ready: it handled interrupts when the signal was sent; the interpreter had started.
     """
 
     seconds: float
+    last: Sequence[str]
     orphans: Sequence[str]
     status: int
     stderr: str
     left: Sequence[str]
+    temporary: Sequence[str]
     was_ready: bool
 
     def is_tidy(self) -> bool:
@@ -145,22 +152,28 @@ class Run:
     """A command that runs."""
 
     def __init__(self, command: Command, folder: Path, groups: Path) -> None:
-        self.command, self.folder = command, folder
+        self.command, self.folder, self._temporary = command, folder / "out", folder / "temporary"
+        self.folder.mkdir()
+        self._temporary.mkdir()
         self._mark = f"{_MARK}={uuid.uuid4().hex}"
         self._stderr: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 closed by `kill`
-        words = command.words.replace("FOLDER", str(folder)).replace("GROUPS", str(groups)).split()
+        words = command.words.replace("FOLDER", str(self.folder)).replace("GROUPS", str(groups))
         name, _, value = self._mark.partition("=")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", *words],
+            [sys.executable, "-m", *words.split()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self._stderr,
-            env=os.environ | {name: value},
+            env=os.environ | {name: value, "TMPDIR": str(self._temporary)},
             start_new_session=True,
         )
 
     def running(self) -> dict[int, str]:
         """Process id -> command line of each process of the command that has not ended."""
+        # One that is forked while the processes are listed may be missing: look again.
+        return self._listed() or self._listed()
+
+    def _listed(self) -> dict[int, str]:
         self.process.poll()
         found = {}
         for folder in PROCESSES.glob("[0-9]*"):
@@ -180,7 +193,9 @@ class Run:
             time.sleep(0.3)
         sent = time.monotonic()
         self._send(how)
+        last: dict[int, str] = {}
         while (orphans := self.running()) and time.monotonic() - sent < limit_s:
+            last = orphans
             time.sleep(0.01)
         seconds = time.monotonic() - sent
         self._stderr.seek(0)
@@ -188,10 +203,12 @@ class Run:
         self.kill()
         return Ending(
             seconds=seconds,
+            last=list(last.values()),
             orphans=list(orphans.values()),
             status=self.process.wait(),
             stderr=stderr,
             left=[path.name for path in self.folder.iterdir()],
+            temporary=[path.name for path in self._temporary.iterdir() if self.command.removes],
             was_ready=was_ready,
         )
 
@@ -288,13 +305,22 @@ def _report(name: str, how: Signal, endings: Sequence[Ending]) -> bool:
     """Print the row of a command and a signal; return whether all is good."""
     soon = sum(ending.seconds <= LIMIT_S for ending in endings)
     orphans = [line for ending in endings for line in ending.orphans]
-    untidy = [e for e in endings if how.number == signal.SIGINT and not e.is_tidy()]
+    untidy = [
+        ending
+        for ending in endings
+        if ending.temporary or (how.number == signal.SIGINT and not ending.is_tidy())
+    ]
     slowest = f"{max(ending.seconds for ending in endings):.2f} s"
     click.echo(_ROW.format(name, str(how), len(endings), soon, slowest, len(orphans), len(untidy)))
     for line in orphans:
         click.echo(f"  orphan: {line[:200]}")
+    for ending in endings:
+        if ending.seconds > LIMIT_S:
+            lines = "; ".join(line[:100] for line in ending.last)
+            click.echo(f"  {ending.seconds:.2f} s: the last were {lines}")
     for ending in untidy:
-        click.echo(f"  status {ending.status}, left {ending.left}: {ending.stderr}")
+        left = [*ending.left, *ending.temporary]
+        click.echo(f"  status {ending.status}, left {left}: {ending.stderr}")
     return soon == len(endings) and not orphans and not untidy
 
 

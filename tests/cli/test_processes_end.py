@@ -57,4 +57,5 @@ def test_a_command_that_works_ends_with_all_its_processes(name, how, tmp_path, g
     finally:
         run.kill()
     assert ending.orphans == []
+    assert ending.temporary == []
     assert how != INTERRUPT or ending.is_tidy(), (ending.status, ending.left, ending.stderr)

@@ -64,10 +64,3 @@ def unpack(path, target):
         archive.extractall(target, filter="data")
     (folder,) = target.iterdir()
     return folder
-
-
-def project_files():
-    """All files that git tracks or would add; ignored files are left out."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return {name for name in listed.stdout.splitlines() if (ROOT / name).is_file()}

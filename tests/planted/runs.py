@@ -12,6 +12,7 @@ from typing import Final
 
 from tests.ledger import read_marks, read_rows
 from tests.planted.faults import ROOT, Fault, MovedError, changed_source, path_of
+from tests.project.checkout import NAMES
 
 NOT: Final = "not: "
 OTHER: Final = "other"
@@ -37,14 +38,10 @@ class Copy:
         self._writes = 0
         self._whole: dict[str, list[str]] = {}
         self._passing: dict[str, bool] = {}
-        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-        for name in listed.stdout.split("\0"):
-            source = ROOT / name
-            if name and source.is_file():
-                target = folder / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(source.read_bytes())
+        for name in NAMES:
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes((ROOT / name).read_bytes())
 
     @contextmanager
     def planted(self, fault: Fault) -> Iterator[None]:

@@ -13,6 +13,8 @@ there is neither), or are not tracked yet. How tests are chosen:
   `system_tests` its scenarios too;
 - a changed test file is run itself, and its tests that are not fast are named at the end; a changed
   helper, its folder and those that import it; a file of data, the nearest folder that has tests;
+- a helper that a conftest.py loads runs all tests below this folder: all fast tests, if it is the
+  one of the project;
 - a changed page runs tests/docs; a generator of pages, what compares pages with the code too;
 - a page or a file of data also runs the test files that name it;
 - a changed command runs tests/cli, and any module of the product tests/planted, which has lines of
@@ -41,16 +43,15 @@ import grimp
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGES: Final = ("encoding", "probing", "assignor", "spark_assign", "system_tests")
+CONFTEST: Final = "conftest.py"
 EVERYTHING: Final = (
     "Makefile",
-    "conftest.py",
+    CONFTEST,
     "constraints-quix.txt",
     "constraints.txt",
     "pyproject.toml",
     "requirements-quix.lock",
     "requirements.lock",
-    "tests/lanes.py",
-    "tests/nightly.py",
 )
 SCENARIOS: Final = "system_tests/scenarios"
 # Folders without tests of their own, and the tests that run for any file of theirs.
@@ -94,15 +95,16 @@ def changed_files(root: Path = ROOT) -> list[str]:
 def _git(root: Path, *words: str) -> list[str]:
     command = ["git", *words]
     try:
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=root, capture_output=True, check=False)
     except OSError as error:
         raise click.ClickException(f"git does not run: {error}; install it") from error
     if done.returncode:
+        message = os.fsdecode(done.stderr).strip()
         raise click.ClickException(
             f"`{' '.join(command)}` ended with status {done.returncode}, so that what changed is"
-            f" not known: {done.stderr.strip()}; run it in a checkout, or run `make test`"
+            f" not known: {message}; run it in a checkout, or run `make test`"
         )
-    return [name for name in done.stdout.split("\0") if name.strip()]
+    return [name for name in os.fsdecode(done.stdout).split("\0") if name.strip()]
 
 
 def module_of(name: str) -> str:
@@ -158,7 +160,7 @@ def unnamed_tests_of(module: str, graph: grimp.ImportGraph) -> set[str]:
 
 
 def importers_of(name: str) -> list[str]:
-    """Files of tests, benchmarks, fuzz and docs that import a Python file, directly or not."""
+    """Files that import a Python file, directly or not: of tests, benchmarks, fuzz and docs."""
     found: set[str] = set()
     waiting = [name]
     while waiting:
@@ -173,15 +175,18 @@ def importers_of(name: str) -> list[str]:
 def _imports() -> dict[str, frozenset[str]]:
     """Names that files import, with all that could be a module: `from a import b` is a and a.b."""
     found = {}
-    for folder in ("benchmarks", "docs", "fuzz", "tests", SCENARIOS):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            names = set()
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Import):
-                    names |= {alias.name for alias in node.names}
-                elif isinstance(node, ast.ImportFrom) and node.module:
-                    names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-            found[path.relative_to(ROOT).as_posix()] = frozenset(names)
+    folders = ("benchmarks", "docs", "fuzz", "tests", SCENARIOS)
+    paths = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+    for path in (ROOT / CONFTEST, *paths):
+        names = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytest_plugins":
+                names |= set(ast.literal_eval(node.value))
+        found[path.relative_to(ROOT).as_posix()] = frozenset(names)
     return found
 
 
@@ -206,7 +211,8 @@ def chosen(files: Iterable[str], graph: grimp.ImportGraph) -> list[str]:
     """Folders and files of tests for changed files, sorted; `tests` for all of them."""
     found = {ALWAYS}
     for name in files:
-        if name in EVERYTHING:
+        is_helper = name.startswith("tests/") and name.endswith(".py")
+        if name in EVERYTHING or (is_helper and CONFTEST in importers_of(name)):
             return ["tests", SCENARIOS]
         if not name.endswith(".py"):
             found |= naming(name)
@@ -234,7 +240,11 @@ def _is_test(name: str) -> bool:
 def _tests_for_test_file(name: str) -> set[str]:
     """A test file itself; folders of a helper and of those that import it; else the nearest."""
     importers = importers_of(name) if name.endswith(".py") else []
-    found = {Path(file).parent.as_posix() for file in importers if _is_test(file)}
+    found = {
+        Path(file).parent.as_posix()
+        for file in importers
+        if _is_test(file) or Path(file).name == CONFTEST
+    }
     if _is_test(name):
         return {*found, name}
     folder = Path(name).parent
@@ -266,10 +276,9 @@ def tests_left(files: Sequence[str]) -> list[str]:
         cwd=ROOT,
         env={**os.environ, "NIGHTLY": "1"},
         capture_output=True,
-        text=True,
         check=False,
     ).stdout
-    return [file for file in files if f"{file}::" in collected]
+    return [file for file in files if f"{file}::" in os.fsdecode(collected)]
 
 
 @click.command(help=__doc__)

@@ -1,12 +1,17 @@
 """Which tests `make check` chooses, one case of each kind of file (`tests.project.changed`)."""
 
+import json
 import os
 import subprocess
+import sys
 
 import grimp
 import pytest
 
 from tests.project import changed
+
+# Helpers of tests that conftest.py loads, by an import or as plugins.
+LOADED = [f"tests/{name}.py" for name in ("ledger", "leftovers", "lanes", "nightly")]
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +32,9 @@ def graph():
         ("docs/generators/wire.py", {"tests/docs", "tests/cli", "tests/encoding"}),
         ("docs/levels.md", {"tests/docs"}),
         ("fuzz/inspected_groups.py", {"tests/fuzz", "tests/assignor/cli/test_hostile_groups.py"}),
+        ("tests/docs/page_session.py", {"tests/docs"}),
         ("requirements.lock", {"tests", "system_tests/scenarios"}),
+        *((file, {"tests", "system_tests/scenarios"}) for file in LOADED),
     ],
 )
 def test_a_changed_file_has_its_tests_and_few_others(graph, file, tests):
@@ -37,20 +44,37 @@ def test_a_changed_file_has_its_tests_and_few_others(graph, file, tests):
     assert "tests/spark_assign/tables" not in found
 
 
+PRINT = """
+import json, pathlib, sys
+from tests.project import changed
+print(json.dumps(changed.changed_files(pathlib.Path(sys.argv[1]))))
+"""
+
+
 @pytest.mark.usefixtures("clock")
-def test_changes_are_those_since_main_and_a_renamed_file_has_both_names(tmp_path):
+@pytest.mark.parametrize("locale", [{}, {"LC_ALL": "C", "PYTHONUTF8": "0"}])
+def test_changes_are_those_since_main_and_a_renamed_file_has_both_names(tmp_path, locale):
     def git(*words):
         name = ("-c", "user.name=n", "-c", "user.email=n@example.org")
         subprocess.run(["git", *name, *words], cwd=tmp_path, check=True, capture_output=True)
 
     git("init", "-q", "-b", "main")
-    (tmp_path / "öld.py").write_text("something\n" * 50, encoding="utf-8")
+    old = os.fsdecode("öld.py".encode())
+    (tmp_path / old).write_text("something\n" * 50, encoding="utf-8")
     git("add", ".")
     git("commit", "-q", "-m", "first")
     git("checkout", "-q", "-b", "other")
-    git("mv", "öld.py", "new.py")
+    git("mv", old, "new.py")
     git("commit", "-q", "-m", "second")
-    assert changed.changed_files(tmp_path) == ["new.py", "öld.py"]
+    printed = subprocess.run(
+        [sys.executable, "-c", PRINT, tmp_path],
+        cwd=changed.ROOT,
+        env=os.environ | {"PYTHONPATH": str(changed.ROOT)} | locale,
+        capture_output=True,
+        check=True,
+    )
+    names = [os.fsencode(name) for name in json.loads(printed.stdout)]
+    assert names == [b"new.py", "öld.py".encode()]
 
 
 @pytest.mark.slow

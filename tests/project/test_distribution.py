@@ -14,7 +14,6 @@ from tests.distribution.archives import (
     build,
     metadata,
     needs,
-    project_files,
     sdist_files,
     unpack,
     wheel_files,
@@ -22,6 +21,7 @@ from tests.distribution.archives import (
 from tests.distribution.checks import SCRIPTS, WITH, checks_for, front_door_check, wrong_with
 from tests.distribution.environments import linked, workplace
 from tests.nightly import sample
+from tests.project.checkout import NAMES
 
 NOT_SHIPPED = re.compile(r"system_tests/(scenarios|support)/.*")
 FOR_DEVELOPERS = {"dev", "mutate"}
@@ -46,7 +46,7 @@ def wheel(archives):
 
 @pytest.mark.slow
 def test_the_wheel_holds_every_file_of_the_five_packages_but_tests_and_their_harness(wheel):
-    own = {name for name in project_files() if name.partition("/")[0] in PACKAGES}
+    own = {name for name in NAMES if name.partition("/")[0] in PACKAGES}
     shipped = {name for name in own if not NOT_SHIPPED.fullmatch(name)}
     assert {name for name in wheel if ".dist-info/" not in name} == shipped
 
@@ -84,7 +84,7 @@ def test_nothing_but_an_extra_brings_a_client_spark_or_a_plotting_library(archiv
 
 @pytest.mark.slow
 def test_the_sdist_is_what_git_keeps_and_nothing_else(archives):
-    kept = {name for name in project_files() if not name.startswith(NOT_FOR_THE_SDIST)}
+    kept = {name for name in NAMES if not name.startswith(NOT_FOR_THE_SDIST)}
     assert sdist_files(archives.sdist) == kept | {"PKG-INFO"}
 
 

@@ -157,6 +157,15 @@ def test_a_nightly_proof_of_a_row_or_no_reason_is_a_usage_error(tmp_path, option
     assert "Traceback" not in ended.stdout + ended.stderr
 
 
+@pytest.mark.parametrize("options", [(), ("-n", "1")])
+def test_a_parameter_that_no_test_has_is_an_error_of_collection(tmp_path, options):
+    ended = session(tmp_path, *options, tests=TESTS.replace('but=("b",)', 'but=("b", "typo")'))
+    assert ended.returncode in {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.TESTS_FAILED}
+    assert "test_some_at_night: its mark nightly has but='typo'" in ended.stdout
+    assert "choose from: 'a', 'b'" in ended.stdout
+    assert "Traceback" not in ended.stdout + ended.stderr
+
+
 def test_an_unknown_environment_of_the_ledger_is_a_usage_error(tmp_path):
     ended = session(tmp_path, "--ledger=cores")
     assert ended.returncode == pytest.ExitCode.USAGE_ERROR

@@ -1,5 +1,9 @@
 """What `tests.stress` reads from the lines of pytest."""
 
+import pytest
+from click.testing import CliRunner
+
+from tests import stress
 from tests.stress import command_of, read_result
 
 LINES = """
@@ -32,3 +36,17 @@ def test_a_run_is_repeated_by_its_seed():
     ]
     result = read_result("alone", 1, 0, "tests/a.py::test_it PASSED   [100%]\n")
     assert (result.passed, result.failures) == (1, ())
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_lane_is_printed_when_it_has_ended(monkeypatch):
+    def run_lane(lane, seed, workers, tests):
+        if lane == "alone":
+            raise RuntimeError("stopped")
+        return read_result(lane, seed, 1, LINES)
+
+    monkeypatch.setattr(stress, "run_lane", run_lane)
+    ended = CliRunner().invoke(stress.main, ["--load", "0", "--from-seed", "7"])
+    assert str(ended.exception) == "stopped"
+    assert "seed 7, clock: 3 passed, 1 skipped, 2 failed" in ended.output
+    assert "repeat: python -m pytest -m 'clock and not alone and not real'" in ended.output

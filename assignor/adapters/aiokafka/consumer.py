@@ -103,8 +103,8 @@ class StreamsConsumer(AIOKafkaConsumer):  # type: ignore[misc] # the client is u
 
         aiokafka's own method waits for as long as the coordinator does not answer, and raises a
         `CancelledError` if a broker has gone. This one returns after `request_timeout_ms`, and the
-        time that the assignor needs. If the caller is cancelled, it goes on, and another `stop`
-        waits for its end.
+        time that the assignor needs. If the caller is cancelled, stopping continues, and
+        another `stop` waits for its end.
 
         Raises:
             RuntimeError: this is not the event loop that the consumer was made on.

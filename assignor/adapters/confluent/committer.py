@@ -1,7 +1,7 @@
 """Commits by the group's protocol: the member's generation fences them.
 
 kafka-python refuses a commit while the member joins. Brokers accept one until all members have
-joined, and a cooperative member goes on with its records meanwhile. So the requests are made here:
+joined, and a cooperative member processes its records meanwhile. So the requests are made here:
 a commit that meets a rebalance is sent again with the new generation, until its time is over.
 """
 

@@ -224,7 +224,7 @@ def refuse_foreign(
     return KafkaError(
         KafkaError._ASSIGNMENT_LOST,
         f"{partition.topic} [{partition.partition}] is not assigned to this consumer now; "
-        "another member goes on with it",
+        "another member continues with it",
     )
 
 

@@ -95,7 +95,7 @@ class StreamsAssignor(EmbeddedMember):
     def is_silent(self) -> bool:
         """Whether the consumer stopped its heartbeats, as it does when another process fenced it.
 
-        kafka-python raises nothing then: it goes on with its partitions, which the other process
+        kafka-python raises nothing then: it keeps its partitions, which the other process
         has as well.
         """
         return self._port is not None and self._port.is_silent()

@@ -271,7 +271,7 @@ class ReplacedProducer:
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether the producer goes on after an error."""
+    """Whether the producer can be used after an error."""
     return isinstance(error, RetriableError | OSError)
 
 

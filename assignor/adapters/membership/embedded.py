@@ -187,7 +187,7 @@ class EmbeddedMember:
 
     @property
     def failed(self) -> str | None:
-        """Why this member ended, or None while it goes on."""
+        """Why this member ended, or None while it runs."""
         return self._membership.reporter.failed
 
     @property

@@ -43,7 +43,7 @@ class Reporter:
     Attributes:
         listener: as given.
         observer: as given.
-        failed: why the member ended, or None while it goes on.
+        failed: why the member ended, or None while it runs.
         failures: the last 20 failures, as sentences.
     """
 

@@ -1,4 +1,4 @@
-"""Where one consumer goes on, by the table of `assignor.embedding.input_rules`. It does no I/O."""
+"""Where one consumer continues, by the table of `assignor.embedding.input_rules`. No I/O."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final, TypeVar
@@ -30,7 +30,7 @@ class PolledBatch(dict[Any, Any]):
 
 
 class InputWatch:
-    """Finds topics that were made anew, and the offsets at which a consumer goes on.
+    """Finds topics that were made anew, and the offsets at which a consumer continues.
 
     Args:
         reset: `auto_offset_reset` of the consumer.

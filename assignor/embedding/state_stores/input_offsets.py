@@ -108,7 +108,7 @@ class InputOffsets:
 
 
 def _settle(copy: TaskCopy, states: Mapping[TopicPartition, InputState]) -> None:
-    """Set the input offsets of a task to where it goes on, and take the ids of the topics."""
+    """Set a task's input offsets to where reading continues, and take the ids of the topics."""
     inputs, ids = dict(copy.inputs), dict(copy.commit.topic_ids)
     for partition, now in sorted(states.items(), key=lambda item: item[0]):
         if partition in inputs:

@@ -220,7 +220,7 @@ def _beyond_end(look: StreamsGroupLook) -> Iterator[str]:
         ]
         yield (
             f"{few(listed)} has a committed offset beyond its end, and its lag counts as 0: the"
-            " topic was created again or lost records; a member goes on as auto.offset.reset says"
+            " topic was created again or lost records; a member continues as auto.offset.reset says"
         )
 
 

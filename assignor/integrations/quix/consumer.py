@@ -8,7 +8,7 @@ in Quix would go wrong, and are put right here:
 - Before a revocation Quix commits its checkpoint without writing it to the stores. A store that
   stays would miss those changes. Here the checkpoint is written first.
 - Quix ends the recovery of all stores with the number of a revoked partition. Here the recovery of
-  those that stay goes on.
+  those that stay continues.
 
 A group owns input partitions only; the changelog partitions of its tasks are added to them. Quix
 pauses them once they are assigned, and ends with a KeyError if it gets a record of one outside a

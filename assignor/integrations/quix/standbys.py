@@ -131,7 +131,7 @@ class StandbyFollower:
             with closing(Consumer(self._settings)) as consumer:
                 self._follow_on(consumer)
         except Exception:  # noqa: BLE001 whatever ends a thread is logged
-            # The application goes on: it restores from the changelog what no standby has read.
+            # The application continues: it restores from the changelog what no standby has read.
             _log.exception("standbys are not followed any more")
         finally:
             with self._changed:

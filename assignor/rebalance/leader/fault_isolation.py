@@ -115,5 +115,5 @@ def _attempt(
         return answer(dict.fromkeys(sorted(left_out), why))
     except MemoryError:
         raise
-    except Exception:  # noqa: BLE001 the search goes on with others left out
+    except Exception:  # noqa: BLE001 the search continues without others
         return None

@@ -296,7 +296,7 @@ def _decide_versions(
 def _waiting_subtopologies(
     members: Sequence[ReadMember], knowledge: LeaderKnowledge
 ) -> dict[int, str]:
-    """Subtopologies without tasks this time; one that ran goes on unless it is refused."""
+    """Subtopologies without tasks this time; one that ran keeps running unless it is refused."""
     if not knowledge.waits:
         return {}
     ran = {t.subtopology for member in members for t in (*member.ran, *member.standbys)}

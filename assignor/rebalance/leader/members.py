@@ -279,7 +279,7 @@ def kept_copies(
 
     Args:
         members: those that can be given tasks.
-        selection: which member goes on with which task; it may keep no copies.
+        selection: which member keeps which task; it may keep no copies.
         stateful: tasks that have state.
         most: standby copies of a task; of more, those with most of the changelog are kept.
 

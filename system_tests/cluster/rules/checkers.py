@@ -89,9 +89,9 @@ KRAFT_RULES: Final = tuple(
             log.acknowledged,
         ),
         (
-            "the group goes on",
+            "the group continues",
             "members use finalized levels only, and never an older epoch",
-            nodes.group_goes_on,
+            nodes.group_continues,
         ),
         (
             "one rebalance",

@@ -107,7 +107,7 @@ def unsupported_leaves(evidence: Evidence, event: Event) -> str | None:
     if isinstance(evidence.last.get(node), Left) and isinstance(
         event, Published | Spoke | Activated
     ):
-        return f"{node} goes on after a level that it does not support"
+        return f"{node} keeps running after a level that it does not support"
     return None
 
 
@@ -127,7 +127,7 @@ def readable(evidence: Evidence, event: Event) -> str | None:
     return None
 
 
-def group_goes_on(evidence: Evidence, event: Event) -> str | None:
+def group_continues(evidence: Evidence, event: Event) -> str | None:
     """Members use finalized levels only, and never return to an older epoch."""
     if isinstance(event, Adopted):
         before = evidence.adopted.get(event.member)

@@ -1,4 +1,4 @@
-"""Faults during bounces of real processes: the upgrade goes on, and no record is lost.
+"""Faults during bounces of real processes: the upgrade continues, and no record is lost.
 
 Each experiment is an ordinary live bounce on an embedded broker of two nodes; a fault occurs every
 time a bounced member has been started and has not joined yet.

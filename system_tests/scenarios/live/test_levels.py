@@ -182,7 +182,7 @@ def test_a_stale_broker_never_takes_the_group_back_and_an_operator_does(broker, 
 
 
 @pytest.mark.kip("584-6", "loop")
-def test_a_member_below_the_level_ends_with_one_sentence_and_the_group_goes_on(broker, member):
+def test_a_member_below_the_level_ends_with_one_sentence_and_the_group_continues(broker, member):
     finalize(broker.bootstrap_servers, 2)
     group = [member(0, release="next", levels={2: {ASSIGNMENT_PROTOCOL: 102}}) for _ in range(2)]
     until(lambda: settled(group) and epochs(group) == [1, 1], lambda: epochs(group))

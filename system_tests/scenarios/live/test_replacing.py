@@ -1,4 +1,4 @@
-"""All brokers are replaced in the middle of a bounce; the bounce goes on, no record is lost."""
+"""All brokers are replaced in the middle of a bounce; the bounce continues, no record is lost."""
 
 import pytest
 

@@ -149,7 +149,7 @@ class Group:
         return sum(count > 0 for count in progress())
 
     def goes_on(self, *topics):
-        """Wait until every partition of these topics goes on."""
+        """Wait until records of every partition of these topics are processed."""
         before = {topic: self.committed(topic) for topic in topics}
         self.until(
             lambda: all(

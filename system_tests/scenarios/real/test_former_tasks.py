@@ -79,7 +79,7 @@ def test_a_leader_before_2_4_gives_a_task_to_two_members_while_a_newer_one_joins
     for gainer in gainers:
         gainer.wait_for("two tasks", lambda member=gainer: len(member.active) == 2)
 
-    # The leader leaves and a newer member joins; `late` goes on, and an old member leads.
+    # The leader leaves and a newer member joins; `late` stays, and an old member leads.
     group.stop("first")
     newer = group.start("newer", "3.9.1", upgrade_from="2.3")
     group.wait("the newer member", lambda: members_of(group) == 4)

@@ -28,7 +28,7 @@ def test_kafka_8649_a_leader_of_2_3_0_kills_a_member_of_2_0_1(word_count_on, kaf
 
     A leader of 2.3.0 that is joined by version 3 leaves and joins anew, or dies if it has records
     at hand. An old member that stands still at that moment misses the answer, leads by itself and
-    goes on; so there are no records, and such a member is started once more.
+    continues; so there are no records, and such a member is started once more.
     """
     assert "KAFKA-8649" in find_release("2.3.0").open_issues
     group = word_count_on(kafka_3_9, session_timeout_ms=10_000)

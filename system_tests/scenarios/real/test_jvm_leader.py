@@ -85,7 +85,7 @@ def test_a_native_member_above_a_jvm_leaders_version_rejoins_once_with_a_lower_o
     first = steps.index(AssignmentTaken)
     assert steps[first : first + 3] == [AssignmentTaken, RejoinRequested, SubscriptionWritten]
     # Moved tasks are withheld by some releases, and 2.3.1 has nothing at all for a future member.
-    # A JVM that has given them up joins again at once: if the group goes on before the native
+    # A JVM that has given them up joins again at once: if the group rebalances before the native
     # member has its first answer, it writes a third time (the first join takes two, for a member
     # id) and may be answered with tasks that are free by then.
     version, tasks = answers(native)[0]

@@ -132,7 +132,7 @@ EVENTS = [
         4,
         "in [0]: the state has input up to offset 10, and the topic ends at 9: it was",
     ),
-    (COPY, 7, {}, "the changelog goes on where it ends", 7, ""),
+    (COPY, 7, {}, "the changelog continues where it ends", 7, ""),
     (
         COPY,
         7,

@@ -308,7 +308,7 @@ def test_only_positions_that_moved_ahead_are_set_back():
 
 def test_a_commit_that_is_late_is_logged_and_any_other_error_is_raised(caplog):
     caplog.set_level("INFO")
-    log_late_commit(kp_errors.CommitFailedError("the group\n goes on"))
+    log_late_commit(kp_errors.CommitFailedError("the group\n continues"))
     log_late_commit(TimeoutError())
     assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]
     assert caplog.messages[1] == ("not committed: no broker has answered within request_timeout_ms")

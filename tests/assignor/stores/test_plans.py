@@ -243,7 +243,7 @@ def test_plan_that_starts_behind_knowingly_is_taken(store, offloaded):
     assert owners_of(nearer, offloaded(nearer)) == "aabaaa"
 
 
-def test_broken_plan_is_refused_and_the_group_goes_on(store, offloaded):
+def test_broken_plan_is_refused_and_the_group_continues(store, offloaded):
     group = state("aaaaaa")
     offloaded(group)
     plan_as(store, "aabbcc")

@@ -102,7 +102,7 @@ def test_group_takes_the_plan_that_spark_made_of_the_leaders_snapshot(spark, tmp
             wait_for(lambda: snapshot_clients(store) == 2, "the leader wants a plan for two")
             wait_for(lambda: is_stable(broker), "every member has its answer")
             # The group keeps its assignment until the plan is there.
-            wait_for(lambda: len(first.tasks()) == PARTITIONS, "the first member goes on")
+            wait_for(lambda: len(first.tasks()) == PARTITIONS, "the first member has all tasks")
             assert second.tasks() == []
 
             assert_worth_touching(broker, tmp_path)

@@ -89,11 +89,11 @@ TRACES = [
     ((*BEGUN, update_request(21, dry=True), Acknowledged(6, 1, 2)), "acknowledged is committed"),
     ((*BEGUN, update_request(21), Acknowledged(6, 1, 2)), "acknowledged is committed"),
     ((*RAISED, Acknowledged(6, 1, 3)), "acknowledged is committed"),
-    ((*RAISED, Adopted(6, "m0", at(21, 2)), Adopted(7, "m0", at(20, 1))), "the group goes on"),
-    ((*BEGUN, Adopted(6, "m0", at(21, 2))), "the group goes on"),
+    ((*RAISED, Adopted(6, "m0", at(21, 2)), Adopted(7, "m0", at(20, 1))), "the group continues"),
+    ((*BEGUN, Adopted(6, "m0", at(21, 2))), "the group continues"),
     (
         (*RAISED, Adopted(6, "m0", at(21, 2)), Rebalanced(7, "m1", "levels", at(20, 1))),
-        "the group goes on",
+        "the group continues",
     ),
     (
         (

@@ -15,7 +15,7 @@ from tests.assignor.adapters.confluent.harness import LIMIT_S, SHORT, TOPOLOGY, 
 
 @pytest.fixture(autouse=True)
 def _closed(monkeypatch):
-    """Close every consumer, so that no thread goes on beside later tests."""
+    """Close every consumer, so that no thread runs during later tests."""
     made, begin = [], Consumer.__init__
 
     def recording(self, *arguments, **options):

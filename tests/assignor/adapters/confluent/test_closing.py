@@ -106,7 +106,7 @@ def test_close_in_a_listener(broker, consumer):
 @pytest.mark.parametrize("method", ["poll", "consume"])
 @pytest.mark.parametrize("fails", [True, False])
 def test_close_in_a_callback_of_librdkafka(broker, consumer, name, method, fails):
-    """It closes after librdkafka's own call, which goes on when the callback has returned."""
+    """It closes after librdkafka's own call, which continues when the callback has returned."""
     made, calls = [], Calls()
 
     def closes(_):

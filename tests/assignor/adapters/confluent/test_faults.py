@@ -97,7 +97,7 @@ def test_partitions_that_are_lost_are_revoked_where_there_is_no_on_lost(broker, 
 
 
 def test_nothing_is_committed_of_lost_partitions(broker, consumer):
-    """Also not what is stored and the callback commits: another member goes on with them."""
+    """Also not what is stored and the callback commits: another member continues with them."""
     fill(broker)
     errors = []
 
@@ -262,7 +262,7 @@ def test_a_slow_application_delays_a_rebalance_no_longer_than_its_poll_interval(
 
 
 def test_a_callback_longer_than_the_poll_interval_is_still_polling(broker, consumer):
-    """As in librdkafka, whose poll blocks meanwhile; the session goes on."""
+    """As in librdkafka, whose poll blocks meanwhile; the session continues."""
     entered, goes_on = threading.Event(), threading.Event()
 
     def wait(_, partitions):

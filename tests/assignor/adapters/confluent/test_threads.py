@@ -88,7 +88,7 @@ def test_methods_answer_while_another_thread_polls_without_an_end(broker, member
         in_time(lambda: member.seek(TopicPartition("words", 0, 0)))
         in_time(lambda: member.incremental_assign([TopicPartition("other", 0, 0)]))
         in_time(lambda: member.incremental_unassign([TopicPartition("other", 0)]))
-        # The polling thread goes on.
+        # The polling thread continues.
         fill(broker)
         until(lambda: positions(member) == 40)
         assert not raised

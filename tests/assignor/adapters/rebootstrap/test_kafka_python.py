@@ -147,7 +147,7 @@ def test_a_group_in_the_middle_of_an_upgrade_goes_on_when_all_brokers_are_replac
         ),
         "commits go on",
     )
-    # The upgrade goes on too.
+    # The upgrade continues too.
     old.stop()
     last = Member(servers, "g", process_id=old.process_id, metadata_recovery_strategy="rebootstrap")
     until(lambda: settled(last, new), "the last member is bounced")

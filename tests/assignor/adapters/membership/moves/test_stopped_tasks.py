@@ -97,7 +97,9 @@ def test_where_a_source_topic_has_grown_every_member_says_that_its_tasks_are_sto
     for each in (leader, follower):
         [sentence] = each.stopped
         assert "app-counts-changelog has 2 partitions instead of 3" in sentence
-        assert each.failed is None, "the member goes on, and runs its tasks once it is corrected"
+        assert each.failed is None, (
+            "the member keeps running, and its tasks run once it is corrected"
+        )
     assert outcomes(caplog) == [("WARNING", "outcome=stopped")] * 2
     assert "no member has a task of subtopology 0: internal topic app-counts" in caplog.text
     found.topics[CHANGELOG] = 3
