@@ -199,7 +199,7 @@ def settle(
         dropped: partition -> position before records that were polled and are not delivered.
 
     Returns:
-        Partition -> offset at which it goes on.
+        Partition -> offset at which reading continues.
     """
     ids = yield partial(client.topic_ids, asks=True)
     positions = {**client.positions(), **dropped}

@@ -160,8 +160,7 @@ class TaskStores(RunningTasks):
                 `process` again.
             StoreError: a file of a store cannot be used.
             TopologyError: no source of the topology reads a topic of the batch.
-            MemberStopped: the stores are closed, or a changelog has lost what the local copy of a
-                task has that ran here. The copy is kept.
+            MemberStopped: the stores are closed, or a changelog lacks what a kept local copy has.
         """
         if self._is_closed:
             raise MemberStopped("these state stores are closed; make others to go on")
