@@ -101,9 +101,9 @@ def main(clients, libraries, names, *, real_only):
         click.echo(f"| {' | '.join(map(str, row))} |")
     for (client, release, name), (wanted, got) in differences.items():
         click.echo(f"\n{client} {release}, {name}:")
-        for scripted, real in zip(wanted, got, strict=True):
-            if scripted != real:
-                click.echo(f"  step {scripted[0]}: scripted {scripted[1:]}\n  real {real[1:]}")
+        for expected, seen in zip(wanted, got, strict=True):
+            if expected != seen:
+                click.echo(f"  step {expected[0]}: scripted {expected[1:]}\n  real {seen[1:]}")
     sys.exit(bool(differences))
 
 

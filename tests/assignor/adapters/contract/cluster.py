@@ -6,6 +6,7 @@ clients decode, and refuse, the same bytes.
 
 import dataclasses
 import selectors
+import threading
 import time
 from collections import Counter, defaultdict
 from contextlib import ExitStack, contextmanager
@@ -29,6 +30,28 @@ DAMAGES = {"checksum": spoil, "codec": compress}
 UNKNOWN_TOPIC, OUT_OF_RANGE, NO_LEADER = 3, 1, 6
 _LIMIT_S = 7200.0
 _TURNS, _TURNS_EACH_MS = 5000, 20
+
+
+class Boom(Exception):
+    """The function that processes records has raised."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal while the client polls, after which the application polls again."""
+
+
+class Stop(threading.Event):
+    """An event that is waited for in virtual time."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self._clock = clock
+
+    def wait(self, timeout=None):
+        end_s = self._clock.monotonic() + timeout
+        while not self.is_set() and (left_s := end_s - self._clock.monotonic()) > 0:
+            self._clock.wait(left_s)
+        return self.is_set()
 
 
 class Endless(BaseException):

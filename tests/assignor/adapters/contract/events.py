@@ -1,7 +1,7 @@
 """What happens to a member: each event is a function of its run."""
 
-from tests.assignor.adapters.contract.cluster import FIRST, SECOND
-from tests.assignor.adapters.contract.member import INTERVAL_S, Boom
+from tests.assignor.adapters.contract.cluster import FIRST, SECOND, Boom
+from tests.assignor.adapters.contract.member import INTERVAL_S
 
 _NO_RIGHT, _UNKNOWN, _NOT_LEADER = 29, -1, 6
 _REBALANCES, _ILLEGAL_GENERATION, _UNKNOWN_MEMBER = 27, 22, 25
@@ -11,10 +11,6 @@ LASTS_S = 2 * INTERVAL_S
 def records(run):
     run.cluster.write(0, b"c", b"d")
     run.cluster.write(1, b"c")
-
-
-def nothing(run):
-    """A poll without an event."""
 
 
 def fetch_fails(run):
@@ -171,6 +167,11 @@ def interrupt(run):
     raise KeyboardInterrupt
 
 
+def interrupt_in_poll(run):
+    """A signal when the client has taken records, and before its poll returns them."""
+    run.is_interrupted = True
+
+
 EVENTS = {
     function.__name__: function
     for function in (
@@ -208,5 +209,6 @@ EVENTS = {
         stop,
         close_elsewhere,
         interrupt,
+        interrupt_in_poll,
     )
 }

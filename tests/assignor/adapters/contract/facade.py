@@ -11,7 +11,7 @@ from assignor import MemberStopped, UnreadableRecord
 from assignor.adapters.confluent import Consumer, offsets, run_tasks
 from assignor.adapters.confluent import consumer as facade
 from assignor.adapters.confluent.events import Call, Change, Rebalanced
-from tests.assignor.adapters.contract.cluster import TOPIC
+from tests.assignor.adapters.contract.cluster import TOPIC, Stop
 from tests.assignor.adapters.contract.confluent import Reader, reader_of
 from tests.assignor.adapters.contract.loops import LOOPS
 from tests.assignor.adapters.contract.member import (
@@ -19,7 +19,6 @@ from tests.assignor.adapters.contract.member import (
     POLL_S,
     REQUEST_S,
     Run,
-    Stop,
     count,
     tasks,
 )
@@ -91,7 +90,7 @@ class FacadeTasks(Run):
             self.is_polling = True
             try:
                 self.before_poll()
-                return poll(*arguments)
+                return self.after_poll(poll(*arguments))
             finally:
                 self.is_polling = False
 
@@ -174,7 +173,7 @@ class FacadeTasks(Run):
 class FacadePolled(FacadeTasks):
     """An application's own loop over the facade; the thread of the member, not here, warns."""
 
-    has_stores = names_slow = False
+    has_stores = names_slow = reads_again = False
 
     def commit(self, message):
         with suppress(KafkaException):  # another member has the partition, or no broker answers

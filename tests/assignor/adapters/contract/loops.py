@@ -12,12 +12,12 @@ from assignor.adapters.kafka_python import application
 from assignor.adapters.membership.member import Membership
 from tests.assignor.adapters.contract import aiokafka, kafka_python
 from tests.assignor.adapters.contract.calls import Deserializer
+from tests.assignor.adapters.contract.cluster import Stop
 from tests.assignor.adapters.contract.member import (
     INTERVAL_S,
     POLL_S,
     REQUEST_S,
     Run,
-    Stop,
     count,
     tasks,
 )
@@ -48,7 +48,7 @@ class Polled(Run):
 
         def polling(*arguments, **options):
             self._is_due = True
-            return poll(*arguments, **options)
+            return self.after_poll(poll(*arguments, **options))
 
         self.consumer.poll = polling
         self.consumer._scripted_clock = self.clock
@@ -180,7 +180,7 @@ class Aiokafka(Run):
 
         async def polling(*arguments, **options):
             self.before_poll()
-            return await getmany(*arguments, **options)
+            return self.after_poll(await getmany(*arguments, **options))
 
         self.consumer.getmany = polling
         self.assign(self.assigned, frozenset())

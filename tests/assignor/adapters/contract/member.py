@@ -9,12 +9,18 @@
 """
 
 import logging
-import threading
 from types import SimpleNamespace
 
 from assignor import MemberStopped, TaskStores, UnreadableRecord
 from encoding import TaskId, TopicPartition
-from tests.assignor.adapters.contract.cluster import TOPIC, Clock, Cluster, Endless
+from tests.assignor.adapters.contract.cluster import (
+    TOPIC,
+    Boom,
+    Clock,
+    Cluster,
+    Endless,
+    Interrupted,
+)
 from tests.assignor.adapters.reports.logs import COUNTING, COUNTS, GROUP
 from tests.assignor.embedding.state_stores.logs import Access
 
@@ -23,24 +29,6 @@ STOP_S = 2 * REQUEST_S + 30.0
 SETTLED_S, RESTART_S = 240.0, 15.0
 _POLLS = 3000
 _RESTARTS = 12
-
-
-class Boom(Exception):
-    """The function that processes records has raised."""
-
-
-class Stop(threading.Event):
-    """An event that is waited for in virtual time."""
-
-    def __init__(self, clock):
-        super().__init__()
-        self._clock = clock
-
-    def wait(self, timeout=None):
-        end_s = self._clock.monotonic() + timeout
-        while not self.is_set() and (left_s := end_s - self._clock.monotonic()) > 0:
-            self._clock.wait(left_s)
-        return self.is_set()
 
 
 class _Log(logging.Handler):
@@ -75,6 +63,8 @@ class Run:
     names_slow = True
     # Whether the client has deserializers.
     deserializes = True
+    # Whether what a poll has returned is the loop's, and not the application's yet.
+    reads_again = True
 
     def __init__(self, events, reset="earliest"):
         self.clock = Clock()
@@ -89,7 +79,7 @@ class Run:
         self.slept_s = 0.0
         # Partition -> incarnation of its topic that records were processed of.
         self.seen = {}
-        self.stores = None
+        self.stores, self.is_interrupted = None, False
         self._log = _Log(self.clock)
 
     # What events do
@@ -163,6 +153,13 @@ class Run:
         elif not self.is_over and (not self.left() or self._is_late()):
             self.is_over = True
             self.stop()
+
+    def after_poll(self, polled):
+        """Return what the client has polled, unless a signal comes meanwhile."""
+        if self.is_interrupted and polled and self.reads_again:
+            self.is_interrupted = False
+            raise Interrupted
+        return polled
 
     def _is_late(self):
         if self.settling_s is None:
@@ -253,9 +250,9 @@ class Run:
                 self.passed_here.add(where)
                 if TopicPartition(TOPIC, error.partition) in self.assigned:
                     self.seek(error.partition, error.offset + 1)
-            except Boom as error:
+            except (Boom, Interrupted) as error:
                 self._raised(error)
-                if not self.has_stores:
+                if isinstance(error, Boom) and not self.has_stores:
                     return
             except (MemberStopped, RuntimeError, KeyboardInterrupt) as error:
                 self._raised(error)
