@@ -1,7 +1,7 @@
 """Loops go through events in every order: nothing is lost, stuck or silent.
 
-The planted faults that they find (tests/planted/input.toml) need one event. Every run has each event
-alone and a part of the sequences of three, `make nightly` all of these.
+The planted faults that they find (tests/planted/input.toml) need one event. Every run has each
+event alone and a part of the sequences of three, `make nightly` all of these.
 """
 
 import pytest
