@@ -235,7 +235,9 @@ def _upgrade_from_row(value: str, *, name: str) -> UpgradeFrom:
         formats=tuple(
             row.name
             for row in data.FORMATS
-            if value_order <= _order(row.last_old_series) and order >= _order(row.honoured_since)
+            if row.last_old_series
+            and value_order <= _order(row.last_old_series)
+            and order >= _order(row.honoured_since)
         ),
         why=why,
     )

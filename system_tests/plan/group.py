@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from probing import find_release
-from system_tests.plan.changes.formats import state_formats_between
+from probing import releases as data
 from system_tests.sim import BounceOptions, OptionError
 from system_tests.sim.world import RESTARTS, Dimensions, StateRates
 
@@ -140,10 +140,11 @@ class SimulatedGroup:
             session_timeout_ms=self.session_timeout_ms,
             rates=self.rates,
             offline=offline,
-            deletes_state=bool(state_formats_between(find_release(new), find_release(old))),
+            deletes_state=bool(data.one_way_formats_between(find_release(new), find_release(old))),
             dimensions=Dimensions(standbys=self.standbys),
             followups_most=FOLLOWUPS,
             restart_ms=self.restart_ms,
+            waits_for_sessions=True,
             waits_for_restores=True,
         )
 

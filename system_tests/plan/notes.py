@@ -7,19 +7,19 @@ from typing import Final
 from probing import EARLIEST_NATIVE_VERSION, HELD_BACK, LeaderModel, Release, upgrade_path
 from probing import releases as data
 from probing.features import ASSIGNMENT_PROTOCOL
-from system_tests.sim import KNOWN, Shape
 from system_tests.sim.world import behaviour_of
 
 FATAL: Final = "!! "
 """Prefix of a warning about members that crash during the upgrade."""
 _FIRST_WITH_STANDBY_HOSTS: Final = 6
 # Issue -> the feature that an application must use to be affected.
-_ISSUE_USES: Final = {"KAFKA-13769": "fk-join", "KAFKA-9525": "static", "KAFKA-9568": "static"}
+_ISSUE_USES: Final = {"KAFKA-9525": "static", "KAFKA-9568": "static"}
 _COVERED_ELSEWHERE: Final = (
     " is open in ",
     " ends the group ",
     "hold the finalized level",
     " cannot read them",
+    "an application that uses them",  # formats are in the steps
 )
 
 
@@ -34,9 +34,7 @@ def notes_of(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, ...]:
     for old, new in pairwise(stops):
         path = upgrade_path(old, new)
         notes += [
-            note
-            for note in path.notes
-            if not any(words in note for words in _COVERED_ELSEWHERE) and _concerns(note, uses)
+            note for note in path.notes if not any(words in note for words in _COVERED_ELSEWHERE)
         ]
         notes += _series_notes(old, new)
         notes += _former_task_notes(old, new)
@@ -46,13 +44,6 @@ def notes_of(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, ...]:
         if "static" in uses:
             notes += _static_notes(old, new)
     return tuple(dict.fromkeys(notes))
-
-
-def _concerns(note: str, uses: frozenset[str]) -> bool:
-    """Whether a warning applies: it names no format, or one that the application uses."""
-    words = {"fk-join": "foreign-key join", "ktable": "KTable repartition"}
-    about = [use for use, word in words.items() if note.startswith(word)]
-    return all(use in uses for use in about)
 
 
 def _series_notes(old: Release, new: Release) -> list[str]:
@@ -122,22 +113,17 @@ def _query_notes(old: Release, new: Release) -> list[str]:
 
 
 def _static_notes(old: Release, new: Release) -> list[str]:
-    shape = Shape(old=old, new=new, threads=1, static=True, faults=frozenset(), offline=False)
-    notes = [
-        f"static members, {row.issue}: {row.why}; let their sessions expire between stop and start"
-        for row in KNOWN
-        if row.issue == "static rollback" and row.matches(shape)
-    ]
     session_ms = behaviour_of(new.name, None).session_timeout_ms
-    if new.latest_version > old.latest_version and "KAFKA-9525" in new.open_issues:
-        notes.append(
-            f"static members of {new.name} cannot request a rebalance (KAFKA-9525): the group stays"
-            f" at version {old.latest_version} until a member joins or leaves; a member that is"
-            f" down for longer than session.timeout.ms (default {session_ms} ms) comes back without"
-            " tasks, and the last remaining member rejoins again and again: keep restarts shorter"
-            " than session.timeout.ms, and start or stop one member after the last bounce"
-        )
-    return notes
+    if new.latest_version <= old.latest_version or "KAFKA-9525" not in new.open_issues:
+        return []
+    sentence = (
+        f"static members of {new.name} cannot request a rebalance (KAFKA-9525): the group stays"
+        f" at version {old.latest_version} until a member joins or leaves; a member that is"
+        f" down for longer than session.timeout.ms (default {session_ms} ms) comes back without"
+        " tasks, and the last remaining member rejoins again and again: keep restarts shorter"
+        " than session.timeout.ms, and start or stop one member after the last bounce"
+    )
+    return [sentence]
 
 
 def bug_sentences(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, ...]:

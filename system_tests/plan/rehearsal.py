@@ -5,8 +5,9 @@ from typing import Final
 from probing import Release, find_release
 from system_tests.option_fields import MAX_MEMBERS, MAX_SESSION_MS
 from system_tests.plan.group import SimulatedGroup
-from system_tests.plan.steps import PlanStep, UpgradePlan
+from system_tests.plan.steps import UpgradePlan
 from system_tests.plan.uses import Use
+from system_tests.plan.way import PlanStep
 from system_tests.sim.world import behaviour_of
 
 _TRANSACTIONS: Final = (

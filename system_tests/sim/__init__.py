@@ -8,6 +8,7 @@ from system_tests.sim.dimension_checkers import (
     DimensionRule,
     check_dimensions,
 )
+from system_tests.sim.draws import drawn_change, should_work
 from system_tests.sim.events import (
     Answered,
     Cause,
@@ -29,7 +30,12 @@ from system_tests.sim.fleet import (
     run_fleet,
     run_seeds,
 )
-from system_tests.sim.known_issues import KNOWN, Shape, known_issues
+from system_tests.sim.known_issues import (
+    KNOWN,
+    Shape,
+    former_answer_is_unreadable,
+    known_issues,
+)
 from system_tests.sim.liveness import (
     check_all_members_are_up,
     check_final_version,
@@ -42,10 +48,8 @@ from system_tests.sim.plan import (
     BounceOptions,
     OptionError,
     Plan,
-    drawn_change,
     plan_bounce,
     read_options,
-    should_work,
 )
 from system_tests.sim.topology_checkers import TOPOLOGY_RULES
 from system_tests.sim.world import (
@@ -106,6 +110,7 @@ __all__ = [
     "cost_of",
     "count_rebalances",
     "drawn_change",
+    "former_answer_is_unreadable",
     "known_issues",
     "outcome_document",
     "outcome_lines",

@@ -19,6 +19,8 @@ class Shape:
         threads: in each process; static: members carry instance ids.
         faults: what may go wrong.
         offline: members of both releases are never in the group at the same time.
+        waits: a static member whose former answer the new release may not be able to read is
+            started after its session has expired.
     """
 
     old: Release
@@ -27,6 +29,7 @@ class Shape:
     static: bool
     faults: frozenset[str]
     offline: bool
+    waits: bool = False
 
     def has_open(self, issue: str) -> bool:
         """Whether the issue is open in one of the releases."""
@@ -59,6 +62,13 @@ def path_between(old: Release, new: Release) -> UpgradePath:
     return path
 
 
+def former_answer_is_unreadable(old: Release, new: Release) -> bool:
+    """Whether a static member of `old` gets an answer back that it may not read as `new`."""
+    return new.latest_version < old.latest_version or (
+        set(old.native_versions) > set(new.native_versions)
+    )
+
+
 _RESTARTS = frozenset({"crash", "leader", "coordinator"})
 
 KNOWN: tuple[Known, ...] = (
@@ -70,12 +80,7 @@ KNOWN: tuple[Known, ...] = (
     Known(
         issue="static rollback",
         matches=lambda s: (
-            s.static
-            and not s.offline
-            and (
-                s.new.latest_version < s.old.latest_version
-                or set(s.old.native_versions) > set(s.new.native_versions)
-            )
+            s.static and not (s.offline or s.waits) and former_answer_is_unreadable(s.old, s.new)
         ),
         why="a static member is handed the answer of its former self, which may be in a version"
         " that the older program cannot read",

@@ -221,6 +221,7 @@ def replay_command(outcome: Outcome) -> str:
     parts += ["--draw all"] if asked.draw_all else []
     parts += ["--draw topology"] if asked.draw_topology else []
     parts += [f"--topology {asked.topology}"] if asked.topology else []
+    parts += ["--wait-for-sessions"] if asked.waits_for_sessions else []
     parts += ["--offline"] if asked.offline else []
     parts += ["--force"] if asked.force else []
     return " ".join(parts)
