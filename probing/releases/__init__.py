@@ -24,6 +24,7 @@ from probing.releases.rows import (
 )
 from probing.releases.upgrade_notes import (
     formats_between,
+    former_answer_is_unreadable,
     one_way_formats_between,
     pin_that_keeps,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "UpgradePath",
     "find_release",
     "formats_between",
+    "former_answer_is_unreadable",
     "one_way_formats_between",
     "pin_that_keeps",
     "upgrade_from_value",

@@ -68,6 +68,16 @@ def pin_that_keeps(row: data.FormatRow, one: Release, other: Release) -> str | N
     return below[-1] if is_free and lower.rebalance_protocol == higher.rebalance_protocol else None
 
 
+def former_answer_is_unreadable(old: Release, new: Release) -> bool:
+    """Return whether a static member of `old` is given an answer that it may not read as `new`.
+
+    Within its session it is given its former assignment (`FORMER_ANSWER`).
+    """
+    return new.latest_version < old.latest_version or (
+        set(old.native_versions) > set(new.native_versions)
+    )
+
+
 def _order(name: str) -> tuple[int, ...]:
     return parse_order(name) or ()
 

@@ -169,7 +169,7 @@ def _print_plan(given: dict[str, Any], uses: frozenset[Use]) -> bool:
     old, group = planned_group(given, is_static=Use.STATIC in uses)
     if group.static_members:
         uses |= {Use.STATIC}
-    made = make_plan(old, find_release(given["new"]), uses)
+    made = make_plan(old, find_release(given["new"]), uses, threads=group.threads)
     check_group(made, group)
     if is_text:
         _print_lines(plan_lines(made, group))

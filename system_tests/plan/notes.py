@@ -7,6 +7,7 @@ from typing import Final
 from probing import EARLIEST_NATIVE_VERSION, HELD_BACK, LeaderModel, Release, upgrade_path
 from probing import releases as data
 from probing.features import ASSIGNMENT_PROTOCOL
+from system_tests.sim import KNOWN, Shape
 from system_tests.sim.world import behaviour_of
 
 FATAL: Final = "!! "
@@ -23,12 +24,15 @@ _COVERED_ELSEWHERE: Final = (
 )
 
 
-def notes_of(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, ...]:
+def notes_of(
+    stops: Sequence[Release], uses: frozenset[str], *, threads: int = 1
+) -> tuple[str, ...]:
     """Return the warnings between the stops: settings, formats, static members, host maps.
 
     Args:
         stops: releases in the order in which the group runs them.
         uses: features that the application uses.
+        threads: stream threads in each process.
     """
     notes: list[str] = []
     for old, new in pairwise(stops):
@@ -39,6 +43,7 @@ def notes_of(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, ...]:
         notes += _series_notes(old, new)
         notes += _former_task_notes(old, new)
         notes += _probing_answer_notes(old, new)
+        notes += _thread_notes(old, new, threads)
         if "iq" in uses:
             notes += _query_notes(old, new)
         if "static" in uses:
@@ -98,6 +103,20 @@ def _probing_answer_notes(old: Release, new: Release) -> list[str]:
         f" (fixed in 2.2.2 and 2.3.1); {instead}"
     )
     return [sentence]
+
+
+def _thread_notes(old: Release, new: Release, threads: int) -> list[str]:
+    """Return the warning about processes with several threads beside leaders up to 2.5."""
+    shape = Shape(
+        old=old, new=new, threads=threads, static=False, faults=frozenset(), offline=False
+    )
+    return [
+        f"processes with {threads} threads, while members of {old.name} and {new.name} are in the"
+        f" group: {row.why}, so two threads may process the same task until the next rebalance;"
+        " wait until the group is Stable before you bounce the next member"
+        for row in KNOWN
+        if row.issue == "repeated tasks" and row.matches(shape)
+    ]
 
 
 def _query_notes(old: Release, new: Release) -> list[str]:

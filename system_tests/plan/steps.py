@@ -54,13 +54,16 @@ class UpgradePlan:
         return tuple(len(upgrade_path(old, new).stages()) for old, new in pairs)
 
 
-def make_plan(old: Release, new: Release, uses: frozenset[Use] = frozenset()) -> UpgradePlan:
+def make_plan(
+    old: Release, new: Release, uses: frozenset[Use] = frozenset(), *, threads: int = 1
+) -> UpgradePlan:
     """Return the plan that brings a group from `old` to `new`.
 
     Args:
         old: release that every member runs.
         new: target release.
         uses: features that the application uses.
+        threads: stream threads in each process.
 
     Raises:
         OptionError: one of the releases does not have a feature.
@@ -82,7 +85,7 @@ def make_plan(old: Release, new: Release, uses: frozenset[Use] = frozenset()) ->
         steps=steps,
         no_return=final[0] if final else None,
         obstacles=way.obstacles,
-        warnings=notes_of(way.stops, frozenset(uses)),
+        warnings=notes_of(way.stops, frozenset(uses), threads=threads),
         windows=window_sentences(old, new),
         bugs=bug_sentences(way.stops, frozenset(uses)),
         changes=changes_between(way.stops, uses, CHANGES, switched_on="".join(switched_on)),

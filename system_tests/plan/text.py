@@ -75,7 +75,7 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
         yield f"step {number}: {step_text(step)}"
         yield from _titled("why:  ", step.why, again="why:  ")
         yield from _titled("do:   ", step.demands, again="do:   ")
-        yield from _titled("try:  ", (rehearsal_of(made, step, group),))
+        yield from _titled("try:  ", rehearsal_of(made, step, group).split("; "))
         yield from _titled("back: ", back_lines(step))
         if number == made.no_return:
             yield f"  !! point of no return: from here on, {_no_return_meaning(step)}"

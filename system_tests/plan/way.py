@@ -30,7 +30,6 @@ from system_tests.plan.exactly_once import (
     with_switch,
 )
 from system_tests.plan.uses import Use
-from system_tests.sim import former_answer_is_unreadable
 
 _CONSUMED: Final = (
     "each internal topic has been consumed beyond the offset that it ended with when the last"
@@ -282,7 +281,7 @@ def _leg_steps(leg: int, ends: tuple[Release, Release], uses: frozenset[Use]) ->
     for stage, (release, upgrade_from) in zip(stages, bounces, strict=True):
         after = find_release(release)
         deleted = data.one_way_formats_between(after, before)
-        expires = Use.STATIC in uses and former_answer_is_unreadable(before, after)
+        expires = Use.STATIC in uses and data.former_answer_is_unreadable(before, after)
         yield PlanStep(
             old=before.name,
             release=release,

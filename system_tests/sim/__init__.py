@@ -33,8 +33,8 @@ from system_tests.sim.fleet import (
 from system_tests.sim.known_issues import (
     KNOWN,
     Shape,
-    former_answer_is_unreadable,
     known_issues,
+    not_modelled,
 )
 from system_tests.sim.liveness import (
     check_all_members_are_up,
@@ -42,7 +42,13 @@ from system_tests.sim.liveness import (
     check_resting_versions,
     count_rebalances,
 )
-from system_tests.sim.narrate import outcome_document, outcome_lines, replay_command, trace_lines
+from system_tests.sim.narrate import (
+    not_modelled_of,
+    outcome_document,
+    outcome_lines,
+    replay_command,
+    trace_lines,
+)
 from system_tests.sim.plan import (
     FAULTS,
     BounceOptions,
@@ -110,8 +116,9 @@ __all__ = [
     "cost_of",
     "count_rebalances",
     "drawn_change",
-    "former_answer_is_unreadable",
     "known_issues",
+    "not_modelled",
+    "not_modelled_of",
     "outcome_document",
     "outcome_lines",
     "plan_bounce",

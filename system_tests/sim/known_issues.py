@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from probing import LeaderModel, Release, UpgradePath, upgrade_path
+from probing.releases import formats_between, former_answer_is_unreadable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +61,6 @@ def path_between(old: Release, new: Release) -> UpgradePath:
     if path is None:
         path = _PATHS[names] = upgrade_path(old, new)
     return path
-
-
-def former_answer_is_unreadable(old: Release, new: Release) -> bool:
-    """Whether a static member of `old` gets an answer back that it may not read as `new`."""
-    return new.latest_version < old.latest_version or (
-        set(old.native_versions) > set(new.native_versions)
-    )
 
 
 _RESTARTS = frozenset({"crash", "leader", "coordinator"})
@@ -130,6 +124,21 @@ KNOWN: tuple[Known, ...] = (
     ),
 )
 """In the order in which they are asked; several may hold."""
+
+
+def not_modelled(old: Release, new: Release) -> tuple[str, ...]:
+    """Return what a simulated group does not have and `plan` knows of, each as a sentence."""
+    found = [
+        f"{row.name}: members of a simulated group do not write them; for an application that uses"
+        f" them see rolling-bounce plan --uses {row.use}"
+        for row in formats_between(old, new)
+    ]
+    if old.leader_model is LeaderModel.EMPTY_AND_OWN and new.latest_version > old.latest_version:
+        found.append(
+            "more than one subtopology: a simulated group has one; with more, members of"
+            f" {old.name} can end on this way, see rolling-bounce plan"
+        )
+    return tuple(found)
 
 
 def known_issues(shape: Shape) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 from probing import Bounce, RebalanceProtocol, Release
-from system_tests.sim.known_issues import former_answer_is_unreadable, path_between
+from probing.releases import former_answer_is_unreadable
+from system_tests.sim.known_issues import path_between
 from system_tests.sim.world.behaviour import behaviour_of, find_program
 from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions
 from system_tests.sim.world.disk import StateRates
