@@ -119,6 +119,9 @@ FORMATS: Final = tuple(
 )
 """In order of release; those without ``last_old_series`` are kept by no setting."""
 
+KEPT_FORMATS: Final = tuple(row for row in FORMATS if row.last_old_series)
+"""Those that ``upgrade.from`` keeps."""
+
 
 class OneWayFormat(NamedTuple):
     """What a release writes into state directories that earlier ones cannot read."""

@@ -38,12 +38,12 @@ def one_way_formats_between(lower: Release, higher: Release) -> tuple[data.OneWa
     )
 
 
-def formats_between(one: Release, other: Release) -> tuple[data.FormatRow, ...]:
+def formats_between(first: Release, second: Release) -> tuple[data.FormatRow, ...]:
     """Return the formats in internal topics that change between two releases; native: none.
 
     Without those of features that the earlier one does not have.
     """
-    lower, higher = sorted((one, other), key=lambda release: release.order)
+    lower, higher = sorted((first, second), key=lambda release: release.order)
     if higher.is_native:
         return ()
     return tuple(
@@ -53,13 +53,13 @@ def formats_between(one: Release, other: Release) -> tuple[data.FormatRow, ...]:
     )
 
 
-def pin_that_keeps(row: data.FormatRow, one: Release, other: Release) -> str | None:
+def pin_that_keeps(row: data.FormatRow, first: Release, second: Release) -> str | None:
     """Return the ``upgrade.from`` with which the later of two releases keeps an old format.
 
     It is the series of the earlier release, or the latest one below it that has the same effect if
     that value is not accepted: 3.3 in 3.5.0 and 3.5.1, instead of 3.4. None: no value does.
     """
-    lower, higher = sorted((one, other), key=lambda release: release.order)
+    lower, higher = sorted((first, second), key=lambda release: release.order)
     keep = [value for value, effect in higher.upgrade_from.items() if row.name in effect.formats]
     if lower.series in keep:
         return lower.series

@@ -137,6 +137,23 @@ class StepCost:
         """Whether there are figures: no member ended, and some runs broke no rule."""
         return bool(self.runs) and not self.kills
 
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """What is wrong, as sentences: members that end, or a broken rule; often nothing."""
+        if not self.broken:
+            return ()
+        first = next((found for found in self.broken if found.rule in DEADLY), self.broken[0])
+        known = sorted({name for run in self.all_runs for name in run.known})
+        issues = f" ({', '.join(known)})" if known else ""
+        often = f"{len(self.broken)} of {len(self.all_runs)} simulated bounces"
+        what = (
+            f"this way kills members: in {often}, {first.sentence}"
+            if self.kills
+            else f"{often} broke a rule{issues}: {first.rule}: {first.sentence}"
+        )
+        costs = "these bounces are not costs" if self.is_cost else "this step has no costs"
+        return what, costs
+
     def usual(self, name: str) -> int:
         """Return the median of a field of `StepRun`."""
         return median_low(self._values(name))

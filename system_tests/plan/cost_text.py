@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
 from typing import Final, NamedTuple
 
-from system_tests.plan.cost import DEADLY, FEWEST_FOR_PERCENTILES, StepCost
+from system_tests.plan.cost import FEWEST_FOR_PERCENTILES, StepCost
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.uses import Use
 from system_tests.plan.way import PlanStep
@@ -135,7 +135,7 @@ def costs_lines(
 
 def cost_lines(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> Iterator[str]:
     """Yield the cost of a step: counts, pauses with their ranges, causes; or why there is none."""
-    yield from verdict_lines(cost)
+    yield from cost.verdict
     if not cost.is_cost:
         return
     more = "; copies still warm up at the end of the simulation" if cost.is_warming else ""
@@ -152,21 +152,6 @@ def cost_lines(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> Iterato
     yield from restored_lines(cost, group)
     for cause in causes_of(step, cost, group):
         yield f"{100 * cause.share:.0f} % of all pauses together: {cause.what}"
-
-
-def verdict_lines(cost: StepCost) -> Iterator[str]:
-    """Yield what is wrong with a step, as its simulated bounces show; nothing if all are good."""
-    if not cost.broken:
-        return
-    first = next((found for found in cost.broken if found.rule in DEADLY), cost.broken[0])
-    count, known = len(cost.broken), sorted({name for run in cost.all_runs for name in run.known})
-    often = f"{count} of {len(cost.all_runs)} simulated bounces"
-    if cost.kills:
-        yield f"this way kills members: in {often}, {first.sentence}"
-    else:
-        issues = f" ({', '.join(known)})" if known else ""
-        yield f"{often} broke a rule{issues}: {first.rule}: {first.sentence}"
-    yield "these bounces are not costs" if cost.is_cost else "there are no costs of this step"
 
 
 def price_of_return(

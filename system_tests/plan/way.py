@@ -149,7 +149,7 @@ def way_back(step: PlanStep, first: Running, uses: frozenset[Use]) -> Way:
     """
     now = step.after
     is_home = now.release.name == first.release.name
-    can_stay = now.version == 2 and not is_home and has_version(first.release, now.version)  # noqa: PLR2004
+    can_stay = now.version == 2 and not is_home and has_version(first.release, now.version)  # noqa: PLR2004 exactly-once version 2
     return way_between(now, replace(first, version=2) if can_stay else first, uses)
 
 

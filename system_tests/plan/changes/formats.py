@@ -22,10 +22,10 @@ def deletion(row: data.OneWayFormat, release: Release) -> str:
 
 
 def changed_formats(
-    one: Release, other: Release, uses: Iterable[Use]
+    first: Release, second: Release, uses: Iterable[Use]
 ) -> tuple[data.FormatRow, ...]:
     """Return the application's formats in internal topics that change between two releases."""
-    return tuple(row for row in data.formats_between(one, other) if row.use in uses)
+    return tuple(row for row in data.formats_between(first, second) if row.use in uses)
 
 
 def obstacles_of(stops: Sequence[Release], uses: Iterable[Use]) -> tuple[str, ...]:
@@ -33,9 +33,9 @@ def obstacles_of(stops: Sequence[Release], uses: Iterable[Use]) -> tuple[str, ..
     return tuple(
         f"{row.name}: since {row.changed_in} {row.what}, and no setting keeps the old format"
         f" {row.evidence}"
-        for one, other in pairwise(stops)
-        for row in changed_formats(one, other, uses)
-        if data.pin_that_keeps(row, one, other) is None
+        for first, second in pairwise(stops)
+        for row in changed_formats(first, second, uses)
+        if data.pin_that_keeps(row, first, second) is None
     )
 
 

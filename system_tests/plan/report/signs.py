@@ -13,7 +13,6 @@ from system_tests.plan.cost_text import (
     printed_most_s,
     seconds_text,
     session_timeout_s,
-    verdict_lines,
 )
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.rehearsal import rehearsal_of
@@ -60,7 +59,7 @@ def signs_of(
         rehearsal=rehearsal_of(made, step, group),
         seen=(
             version_text(step),
-            *(verdict_lines(so_far[-1]) if so_far else ()),
+            *(so_far[-1].verdict if so_far else ()),
             *(() if cost is None else _seen(step, cost, group)),
         ),
         done=(_sign_of_done(step),),

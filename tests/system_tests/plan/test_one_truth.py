@@ -92,12 +92,12 @@ def cases(pairs):
 def disagreements(case):
     """Return what the simulator says against a plan that is called good, as sentences."""
     made, group = plan_of(*case[:3], GROUPS[case.kind].threads), case.group
-    said = "\n".join((*made.warnings, *made.bugs))
+    text = "\n".join((*made.warnings, *made.bugs))
     found = []
     for leg in legs_of(made):
         options = options_of(group, leg, seed=0)
         outcome = run_bounce(options)
-        unnamed = [name for name in outcome.known if WARNINGS.get(name, name) not in said]
+        unnamed = [name for name in outcome.known if WARNINGS.get(name, name) not in text]
         if outcome.broken and (not outcome.known or unnamed):
             found.append(f"{case}: {leg}: {outcome.broken[0]} {outcome.known}")
         expected = shape_of(options, find_release(leg.old), find_release(leg.new))

@@ -151,5 +151,5 @@ def test_the_status_is_1_if_a_simulated_bounce_kills_members(monkeypatch):
     done = run("--from 3.9 --to 4.3")
     assert done.exit_code == 1
     assert "this way kills members" in done.stdout
-    assert "there are no costs of this step" in done.stdout
+    assert "this step has no costs" in done.stdout
     assert "takes about" not in done.stdout
