@@ -224,11 +224,15 @@ def _switch(
     """
     now, goal = ends
     why = switch_reasons(now.release, at, goal.release)
-    made = {"settings": (guarantee_of(at, goal.version or 2),), "version": goal.version}
+
+    def switched(step: PlanStep) -> PlanStep:
+        settings = (guarantee_of(at, goal.version or 2),)
+        return replace(step, why=(*step.why, *why), settings=settings, version=goal.version)
+
     if after and after[0].old == after[0].release == at.name:
-        after[0] = replace(after[0], why=(*after[0].why, *why), **made)
+        after[0] = switched(after[0])
     elif before and before[-1].old == before[-1].release == at.name:
-        before[-1] = replace(before[-1], why=(*before[-1].why, *why), **made)
+        before[-1] = switched(before[-1])
     else:
         pin = now.upgrade_from if not before and at.name == now.release.name else None
         step = PlanStep(
@@ -238,9 +242,8 @@ def _switch(
             rolling=True,
             leg=leg,
             stage=-1,
-            why=why,
         )
-        before.append(replace(step, **made))
+        before.append(switched(step))
 
 
 def _settings_step(now: Running, goal: Running) -> PlanStep:

@@ -5,7 +5,7 @@ Others are kept at their former layout by `upgrade.from`, or by nothing, so that
 is possible. The rows are in `probing/releases/releases.toml`, each with its evidence.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 
 from probing import Release
@@ -22,13 +22,13 @@ def deletion(row: data.OneWayFormat, release: Release) -> str:
 
 
 def changed_formats(
-    first: Release, second: Release, uses: Iterable[Use]
+    first: Release, second: Release, uses: Collection[Use]
 ) -> tuple[data.FormatRow, ...]:
     """Return the application's formats in internal topics that change between two releases."""
-    return tuple(row for row in data.formats_between(first, second) if row.use in uses)
+    return tuple(row for row in data.formats_between(first, second) if Use(row.use) in uses)
 
 
-def obstacles_of(stops: Sequence[Release], uses: Iterable[Use]) -> tuple[str, ...]:
+def obstacles_of(stops: Sequence[Release], uses: Collection[Use]) -> tuple[str, ...]:
     """Return the formats that prevent rolling bounces between stops of a path, as sentences."""
     return tuple(
         f"{row.name}: since {row.changed_in} {row.what}, and no setting keeps the old format"

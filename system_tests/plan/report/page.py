@@ -94,7 +94,8 @@ def _decision(made: UpgradePlan, group: SimulatedGroup, costs: Sequence[StepCost
         return Decision("no go as a rolling upgrade", "stop")
     if is_fatal(made):
         return Decision("no go: members can die", "stop")
-    if made.steps and (made.no_return is not None or not group.is_real):
+    is_unsure = group.has_more_state or not group.is_real
+    if made.steps and (made.no_return is not None or is_unsure):
         return Decision("go, if the points below are met", "check")
     has_conditions = bool(made.warnings or made.changes or made.bugs)
     return Decision("go, if the points below are met" if has_conditions else "go", "go")
