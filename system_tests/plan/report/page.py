@@ -10,6 +10,7 @@ from html import escape
 from pathlib import Path
 
 from encoding import shown
+from probing import Direction
 from system_tests.plan.changes import When
 from system_tests.plan.cost import Leg, StepCost, legs_of, options_of
 from system_tests.plan.cost_text import (
@@ -81,6 +82,7 @@ def plan_page(
         + f"{SIGNATURES}{_conditions_html(found)}"
         + (f'<h2>Not rehearsed</h2>\n<p class="small">{escape(left_out)}</p>\n' if left_out else "")
         + f'<h2>Not checked</h2>\n<p class="small">{escape("; ".join(made.not_checked))}</p>\n',
+        kind="Rollback" if made.direction is Direction.ROLLBACK else "Upgrade",
     )
 
 

@@ -218,3 +218,17 @@ def test_all_stopped_members_switch_while_they_are_down():
     assert made.steps
     assert not offline.rolling
     assert offline.steps[0].settings == ()
+
+
+def test_rows_about_pins_concern_groups_that_were_pinned():
+    words = "the eager rebalance protocol"
+    assert has("2.3.1", "4.3", words)
+    assert not has("3.9", "4.3", words)
+    assert any("rejects upgrade.from" in note for note in plan("2.3.1", "4.3").warnings)
+    assert not any("rejects upgrade.from" in note for note in plan("3.9", "4.3").warnings)
+
+
+def test_a_rollback_is_not_told_to_take_the_release_that_it_leaves():
+    assert has("3.9.2", "3.1", "no release below 3.9.2, which the group leaves, is without it")
+    assert not has("3.9.2", "3.1", "take 3.9.2")
+    assert has("4.3", "4.0.1", "take 4.0.2 or later")

@@ -190,6 +190,7 @@ def test_a_rollback_that_deletes_state_is_amber_and_names_the_deletion():
     known = SimulatedGroup(is_real=True)
     page = plan_page(made, costs_of(made), known)
     assert '<span class="verdict check">' in page
+    assert "</span>Rollback of Kafka Streams, 4.1.2 to 3.9.2" in page
     assert "delete its state directories while it is stopped" in page
     assert "point of no return" in page
     free = plan("3.9", "3.8", Use.KTABLE)
