@@ -102,7 +102,7 @@ def test_all_groups_are_a_table_or_a_line_each(placed, pinned):
     assert last == "Groups that this user may not describe are not listed."
     rows = [line.split() for line in table]
     by_group = {row[0]: row for row in rows}
-    assert by_group[pinned][1:3] == ["Stable", "stream"]
+    assert by_group[pinned][1:3] == ["Stable", "Streams"]
     assert by_group[pinned][5:] == ["2", "of", "11", "limited", "by", "old"]
     assert by_group["stock"][1:3] == ["Stable", "range"]
     lines = inspect(placed, "--all", "--format", "json").output.splitlines()
