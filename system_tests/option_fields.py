@@ -63,6 +63,11 @@ MEMBERS: Final = option("Processes.", least=1, most=MAX_MEMBERS)
 PARTITIONS: Final = option("Partitions of the source topic.", least=1, most=MAX_PARTITIONS)
 STATIC: Final = option("Members carry a group.instance.id (KIP-345).")
 OFFLINE: Final = option("Stop all members, then start all, without upgrade.from.")
+WAITS_FOR_SESSIONS: Final = option(
+    "Start a static member after its session has expired, if an earlier program may not read its"
+    " former answer, as plan demands.",
+    flag="--wait-for-sessions",
+)
 SEED: Final = option("Seed of the random generator.", metavar="N")
 RATE: Final = option("Records written per second.", least=1, most=20_000)
 SETTLE_TIMEOUT: Final = option(

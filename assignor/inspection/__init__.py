@@ -30,6 +30,7 @@ from assignor.inspection.streams_groups.values import (
 )
 from assignor.inspection.topology_values import FamilyLook, FormLook, TopologiesLook
 from assignor.inspection.values import (
+    STREAMS_PROTOCOL,
     ClientLook,
     ClusterFacts,
     DescribedGroup,
@@ -44,6 +45,7 @@ from assignor.inspection.values import (
 )
 
 __all__ = [
+    "STREAMS_PROTOCOL",
     "ClientLook",
     "ClusterFacts",
     "DescribedGroup",

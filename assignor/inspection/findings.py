@@ -34,6 +34,17 @@ def _unreadable(look: GroupInspection) -> Iterator[str]:
             yield f"{shown(member.client)}: {member.unreadable}"
 
 
+def _cannot_read(look: GroupInspection) -> Iterator[str]:
+    for member in look.members:
+        version = member.answer.version
+        if member.native is None and 0 < member.supported < version:
+            yield (
+                f"{shown(member.client)} was given an assignment in version {version} and reads up"
+                f" to {member.supported}: its program ends; stop it, wait for its session to"
+                " expire, then start it again"
+            )
+
+
 def _errors(look: GroupInspection) -> Iterator[str]:
     for code in sorted({member.answer.error_code for member in look.members} - {0}):
         names = sorted(
@@ -286,6 +297,7 @@ def _unknown(look: GroupInspection) -> Iterator[str]:
 
 RULES: Final[tuple[tuple[str, Rule], ...]] = (
     ("unreadable", _unreadable),
+    ("cannot-read", _cannot_read),
     ("error", _errors),
     ("shutdown", _shutdown),
     ("owned-twice", _owned_twice),

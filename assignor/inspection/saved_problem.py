@@ -11,15 +11,16 @@ from typing import Any, Final, Literal
 
 from assignor.inspection.streams_groups.problem import problem_of_streams_group
 from assignor.inspection.tasks import stateful_subtopologies
-from assignor.inspection.values import ClientLook, GroupInspection, MemberLook, Shape
+from assignor.inspection.values import ClientLook, ClusterFacts, GroupInspection, MemberLook, Shape
 from assignor.problems import (
     INSTANCES_KEY,
     TOPOLOGY_VERSION_KEY,
+    UNATTRIBUTED_KEY,
     ProblemError,
     parse_problem,
     read_problem,
 )
-from encoding import NO_REBALANCE, RebalanceError, TaskId
+from encoding import NO_REBALANCE, RebalanceError, TaskId, TopicPartition
 
 Lags = Literal["caught-up", "reported"]
 
@@ -76,10 +77,24 @@ def problem_of(
     version = max((member.topology_version for member in look.members), default=1)
     if version > 1:
         problem[TOPOLOGY_VERSION_KEY] = version
+    if look.shape.loose_changelogs:
+        problem[UNATTRIBUTED_KEY] = {
+            name: _records(look.facts, name) for name in look.shape.loose_changelogs
+        }
     if dies:
         leaving = [process_named(look, name) for name in dies]
         problem["events"] = [{"type": _DIES, "clients": leaving}]
     return problem
+
+
+def _records(facts: ClusterFacts, topic: str) -> int | None:
+    """Return the sum of the end offsets of a topic; None if not all are known."""
+    ends = [
+        facts.end_offsets.get(TopicPartition(topic, number))
+        for number in range(facts.topics[topic].partitions if topic in facts.topics else 0)
+    ]
+    known = [end for end in ends if end is not None]
+    return sum(known) if known and len(known) == len(ends) else None
 
 
 def problem_line(problem: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from assignor.problems.events import play_problem
 from assignor.problems.files import (
     PROTOCOL_KEY,
     TOPOLOGY_VERSION_KEY,
+    UNATTRIBUTED_KEY,
     LagMemory,
     Problem,
     read_problem,
@@ -41,6 +42,7 @@ __all__ = [
     "INSTANCES_KEY",
     "PROTOCOL_KEY",
     "TOPOLOGY_VERSION_KEY",
+    "UNATTRIBUTED_KEY",
     "Event",
     "LagMemory",
     "Measures",

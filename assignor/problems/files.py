@@ -39,6 +39,7 @@ from encoding import TaskId, shown
 
 TOPOLOGY_VERSION_KEY = "topology_version"
 PROTOCOL_KEY = "protocol"  # "streams" for a saved streams group (KIP-1071)
+UNATTRIBUTED_KEY = "unattributed_changelogs"  # name -> records, or null
 _PROTOCOLS = (None, "classic", "streams")
 _TASKS_MAX = 10**6
 _PARTITIONS_MAX = 10**7
@@ -46,7 +47,7 @@ _ODD_SHOWN = 10
 _KNOWN_KEYS = frozenset(
     {"name", "config", "topics", "subtopologies", "end_offset_sums", "clients", "weights"}
     # Keys for simulations, comments, and plans of a new topology.
-    | {"events", "stuck", "note", TOPOLOGY_VERSION_KEY, PROTOCOL_KEY}
+    | {"events", "stuck", "note", TOPOLOGY_VERSION_KEY, PROTOCOL_KEY, UNATTRIBUTED_KEY}
 )
 _KNOWN_PARTS = {
     "topics": frozenset({"partitions", "racks"}),

@@ -13,14 +13,21 @@ from probing.releases.lookup import (
 )
 from probing.releases.rows import (
     FORMATS,
+    FORMER_ANSWER,
     ISSUES,
     LAST_EAGER_SERIES,
     ONE_WAY_FORMATS,
     PIN_BY_LAST_SERIES,
     WITHOUT_EAGER,
+    FormatRow,
     OneWayFormat,
 )
-from probing.releases.upgrade_notes import one_way_formats_between
+from probing.releases.upgrade_notes import (
+    formats_between,
+    former_answer_is_unreadable,
+    one_way_formats_between,
+    pin_that_keeps,
+)
 from probing.releases.upgrade_paths import (
     PATH_RULES,
     Bounce,
@@ -33,6 +40,7 @@ from probing.releases.upgrade_paths import (
 
 __all__ = [
     "FORMATS",
+    "FORMER_ANSWER",
     "ISSUES",
     "LAST_EAGER_SERIES",
     "NEWEST_KAFKA",
@@ -44,6 +52,7 @@ __all__ = [
     "Bounce",
     "BounceReason",
     "Direction",
+    "FormatRow",
     "LeaderModel",
     "MemberModel",
     "OneWayFormat",
@@ -54,7 +63,10 @@ __all__ = [
     "UpgradeFrom",
     "UpgradePath",
     "find_release",
+    "formats_between",
+    "former_answer_is_unreadable",
     "one_way_formats_between",
+    "pin_that_keeps",
     "upgrade_from_value",
     "upgrade_path",
 ]

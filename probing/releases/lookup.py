@@ -234,7 +234,7 @@ def _upgrade_from_row(value: str, *, name: str) -> UpgradeFrom:
         else RebalanceProtocol.COOPERATIVE,
         formats=tuple(
             row.name
-            for row in data.FORMATS
+            for row in data.KEPT_FORMATS
             if value_order <= _order(row.last_old_series) and order >= _order(row.honoured_since)
         ),
         why=why,

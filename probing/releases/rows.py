@@ -83,33 +83,63 @@ BRIDGE_SERIES: Final = ("3.5", "3.6", "3.7", "3.8", "3.9")
 """Intermediate releases for a group at 2.3 or below on its way to 4.0."""
 
 
+def evidence_of(row: dict[str, Any]) -> str:
+    """Return what shows a claim, as text for people: its source, and what members did."""
+    seen = f"seen: {row['seen']}" if "seen" in row else "by Kafka's notes, not run"
+    return f"[{row['source']}; {seen}]"
+
+
 class FormatRow(NamedTuple):
-    """A format beside the metadata version that a rolling bounce has to keep stable."""
+    """A format of records in internal topics that changed, as `[[format]]` has it."""
 
     name: str
+    use: str
+    exists_since: str
+    changed_in: str
+    what: str
+    evidence: str
+    needs_reset: bool
     last_old_series: str
     honoured_since: str
-    changed_in: str
 
 
 FORMATS: Final = tuple(
-    FormatRow(**{name: row[name] for name in FormatRow._fields}) for row in _DATA["format"]
+    FormatRow(
+        row["name"],
+        row["use"],
+        row["exists_since"],
+        row["changed_in"],
+        row["what"],
+        evidence_of(row),
+        row.get("needs_reset", False),
+        row.get("last_old_series", ""),
+        row.get("honoured_since", ""),
+    )
+    for row in _DATA["format"]
 )
-"""Values up to ``last_old_series`` keep the old format, in releases from ``honoured_since`` on."""
+"""In order of release; those without ``last_old_series`` are kept by no setting."""
+
+KEPT_FORMATS: Final = tuple(row for row in FORMATS if row.last_old_series)
+"""Those that ``upgrade.from`` keeps."""
 
 
 class OneWayFormat(NamedTuple):
-    """What a release writes that earlier ones cannot read, on disk (`is_state`) or in a topic."""
+    """What a release writes into state directories that earlier ones cannot read."""
 
     since: str
     what: str
-    is_state: bool = True
+    evidence: str
 
 
 ONE_WAY_FORMATS: Final = tuple(
-    OneWayFormat(row["since"], row["what"], row["is_state"]) for row in _DATA["one_way_format"]
+    OneWayFormat(row["since"], row["what"], evidence_of(row)) for row in _DATA["one_way_format"]
 )
 """What a group has to give up on the way back below a release, in order of release."""
+
+FORMER_ANSWER: Final = " ".join(
+    (_DATA["former_answer"][0]["what"], evidence_of(_DATA["former_answer"][0]))
+)
+"""Why a static member must not return within its session as an earlier program, with evidence."""
 
 CRASHING_VALUES: Final = tuple(
     (row["since"], row["until_last"], row["value"], row["why"]) for row in _DATA["crashing_value"]

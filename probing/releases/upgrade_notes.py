@@ -26,7 +26,7 @@ def notes_for(old: Release, new: Release) -> tuple[str, ...]:
 
 
 def one_way_formats_between(lower: Release, higher: Release) -> tuple[data.OneWayFormat, ...]:
-    """Return what `higher` writes and `lower` cannot read; often nothing.
+    """Return what `higher` writes on disk and `lower` cannot read; often nothing.
 
     Empty if `lower` is not the earlier of the two, and if `higher` is native: native members have
     no state stores of Kafka's.
@@ -38,36 +38,62 @@ def one_way_formats_between(lower: Release, higher: Release) -> tuple[data.OneWa
     )
 
 
+def formats_between(first: Release, second: Release) -> tuple[data.FormatRow, ...]:
+    """Return the formats in internal topics that change between two releases; native: none.
+
+    Without those of features that the earlier one does not have.
+    """
+    lower, higher = sorted((first, second), key=lambda release: release.order)
+    if higher.is_native:
+        return ()
+    return tuple(
+        row
+        for row in data.FORMATS
+        if _order(row.exists_since) <= lower.order < _order(row.changed_in) <= higher.order
+    )
+
+
+def pin_that_keeps(row: data.FormatRow, first: Release, second: Release) -> str | None:
+    """Return the ``upgrade.from`` with which the later of two releases keeps an old format.
+
+    It is the series of the earlier release, or the latest one below it that has the same effect if
+    that value is not accepted: 3.3 in 3.5.0 and 3.5.1, instead of 3.4. None: no value does.
+    """
+    lower, higher = sorted((first, second), key=lambda release: release.order)
+    keep = [value for value, effect in higher.upgrade_from.items() if row.name in effect.formats]
+    if lower.series in keep:
+        return lower.series
+    below = [value for value in keep if _order(value) < _order(lower.series)]
+    is_free = bool(below) and higher.upgrade_from[below[-1]].pinned_version is None
+    return below[-1] if is_free and lower.rebalance_protocol == higher.rebalance_protocol else None
+
+
+def former_answer_is_unreadable(old: Release, new: Release) -> bool:
+    """Return whether a static member of `old` is given an answer that it may not read as `new`.
+
+    Within its session it is given its former assignment (`FORMER_ANSWER`).
+    """
+    return new.latest_version < old.latest_version or (
+        set(old.native_versions) > set(new.native_versions)
+    )
+
+
 def _order(name: str) -> tuple[int, ...]:
     return parse_order(name) or ()
 
 
 def _format_notes(old: Release, new: Release) -> list[str]:
-    """Return notes on features that need two bounces, because their format changes."""
-    if new.is_native or old.is_native:
-        return []
-    rows = {row.value: row for row in new.upgrade_from_rows}
-    value = rows.get(old.series)
+    """Return notes on features that need a pin, or all members stopped, as a format changes."""
     notes = []
-    for row in data.FORMATS:
-        changed = old.order < _order(row.changed_in) <= new.order
-        if not changed or value is None or value.standing is Standing.REFUSED:
-            continue  # the value is unknown or refused: there is no direct path
-        if value.standing is Standing.CRASHES:
-            notes.append(
-                f"{row.name}: two bounces would be needed, but upgrade.from={old.series} is"
-                f" {value.why} in {new.name}; use a later patch of {new.series}"
-            )
-        elif row.name in value.formats:
-            notes.append(
-                f"{row.name}: an application that uses them needs two bounces, the first with"
-                f" upgrade.from={old.series}"
-            )
+    for row in formats_between(old, new):
+        pin = pin_that_keeps(row, old, new)
+        if pin is not None:
+            how = f"needs two bounces, the first with upgrade.from={pin}"
+        elif row.last_old_series:
+            continue  # the value is refused: there is no direct path
         else:
-            notes.append(
-                f"{row.name}: an application that uses them cannot be bounced to {new.name};"
-                " stop all members, or use a later release"
-            )
+            how = f"cannot be bounced between {old.name} and {new.name}; stop all members"
+        notes.append(f"{row.name}: an application that uses them {how}")
     return notes
 
 
@@ -128,10 +154,10 @@ def _window_notes(old: Release, new: Release) -> list[str]:
 
 
 def _rollback_notes(old: Release, new: Release) -> list[str]:
-    """Return notes on data that the later release wrote and the earlier one cannot read."""
+    """Return notes on state that the later release wrote and the earlier one cannot read."""
     return [
-        f"since {row.since} {row.what}: members of {new.name} cannot read them"
-        + ("; delete the state directories before you start them" if row.is_state else "")
+        f"since {row.since} {row.what}: members of {new.name} cannot read them; delete the state"
+        " directories before you start them"
         for row in one_way_formats_between(new, old)
     ]
 

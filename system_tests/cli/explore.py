@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -134,7 +134,7 @@ def explore_command(**given: Any) -> None:
         standbys=given["standbys"],
     )
     try:
-        plan = _plan(given["old"], given["new"], static=given["static"], dimensions=dimensions)
+        plan = _plan(given, dimensions)
     except (ReleaseError, OptionError) as error:
         refuse(str(error))
     partitions = given["partitions"] or given["members"] * given["threads"] * 2
@@ -241,9 +241,15 @@ def progress_text(progress: Progress, seconds: float) -> str:
     )
 
 
-def _plan(old: str, new: str, *, static: bool, dimensions: Dimensions) -> Plan:
+def _plan(given: Mapping[str, Any], dimensions: Dimensions) -> Plan:
     """Return the path between two releases, or one bounce without a pin if there is none."""
-    options = BounceOptions(old=old, new=new, static=static, dimensions=dimensions)
+    options = BounceOptions(
+        old=given["old"],
+        new=given["new"],
+        static=given["static"],
+        waits_for_sessions=given["waits_for_sessions"],
+        dimensions=dimensions,
+    )
     try:
         return plan_bounce(options)
     except OptionError:

@@ -193,6 +193,7 @@ def group_options(
         options += [
             _count("threads", threads, 1, "Stream threads in each process."),
             static_option,
+            _shared("waits_for_sessions", declared.WAITS_FOR_SESSIONS),
         ]
     return all_of(options)
 

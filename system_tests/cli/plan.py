@@ -38,6 +38,7 @@ from system_tests.plan import (
     bounces_to_run,
     check_group,
     costs_lines,
+    is_fatal,
     make_plan,
     plan_document,
     plan_lines,
@@ -69,8 +70,9 @@ _NOTES = "\b\nFeatures that --uses takes:\n" + "\n".join(
 )
 _EXITS = {
     0: "a rolling upgrade is possible, or there is nothing to do",
-    1: "all members have to be stopped, the new topology needs a higher version, the group cannot "
-    "move to the streams protocol, or the cluster has no group of this name",
+    1: "all members have to be stopped, members can die on the way, a simulated bounce breaks a "
+    "rule, the new topology needs a higher version, the group cannot move to the streams protocol, "
+    "or the cluster has no group of this name",
     3: "the report cannot be written, or no broker answers",
 }
 
@@ -148,23 +150,26 @@ def plan(**given: Any) -> None:
         refuse("--no-costs simulates nothing, so --seeds has no use; leave one of them out")
     refuse_options("only a plan with --topology uses", ("application_id",))
     try:
-        made = _print_plan(given, uses)
+        is_good = _print_plan(given, uses)
     except (ReleaseError, ProblemError, OptionError) as error:
         refuse(str(error))
     except ReportError as error:
         refuse(str(error), EXIT_ENVIRONMENT)
-    sys.exit(0 if made.rolling else EXIT_BAD)
+    sys.exit(0 if is_good else EXIT_BAD)
 
 
-def _print_plan(given: dict[str, Any], uses: frozenset[Use]) -> UpgradePlan:
-    """Print the plan at once, its costs when they are simulated, and write the report."""
+def _print_plan(given: dict[str, Any], uses: frozenset[Use]) -> bool:
+    """Print the plan, its costs when they are simulated, and write the report.
+
+    Returns whether rolling bounces do it, and no simulated one speaks against it.
+    """
     report, is_text = given["report"], given["form"] == "text"
     if report is not None:
         check_report(report)
     old, group = planned_group(given, is_static=Use.STATIC in uses)
     if group.static_members:
         uses |= {Use.STATIC}
-    made = make_plan(old, find_release(given["new"]), uses)
+    made = make_plan(old, find_release(given["new"]), uses, threads=group.threads)
     check_group(made, group)
     if is_text:
         _print_lines(plan_lines(made, group))
@@ -176,7 +181,7 @@ def _print_plan(given: dict[str, Any], uses: frozenset[Use]) -> UpgradePlan:
     if report is not None:
         with counted("pictures of the report drawn", len(pictures_of(made)) if costs else 0) as add:
             write_plan_report(report, made, costs, group, add)
-    return made
+    return made.rolling and not is_fatal(made) and not any(cost.is_bad for cost in costs or ())
 
 
 def _print_lines(lines: Iterable[str]) -> None:

@@ -53,6 +53,7 @@ from system_tests.sim import (
     Chunk,
     Failure,
     OptionError,
+    not_modelled_of,
     outcome_document,
     outcome_lines,
     read_options,
@@ -162,7 +163,9 @@ def _run_group(given: dict[str, Any]) -> int:
     if given["seeds"] is None:
         return _run_seed(options, given["form"] or "text", given["report"])
     fleet = run_fleet(options, range(given["seeds"]), workers=given["workers"], run=run_seeds)
-    return _run_many(fleet, given["seeds"], given["form"] or "json", "bounces")
+    names = [name for name in (options.old, options.new) if name is not None]
+    lacks = not_modelled_of(*names) if len(names) > 1 else ()
+    return _run_many(fleet, given["seeds"], given["form"] or "json", "bounces", lacks)
 
 
 def _run_kraft(given: dict[str, Any]) -> int:
@@ -208,8 +211,13 @@ def _show(form: str, document: Callable[[], object], lines: Callable[[], list[st
     click.echo(json.dumps(document(), indent=2) if form == "json" else "\n".join(lines()))
 
 
-def _run_many(fleet: Iterable[Chunk], count: int, form: str, what: str) -> int:
-    """Run seeds 0 to count - 1, with their progress; return the exit status."""
+def _run_many(
+    fleet: Iterable[Chunk], count: int, form: str, what: str, lacks: tuple[str, ...] = ()
+) -> int:
+    """Run seeds 0 to count - 1, with their progress; return the exit status.
+
+    `lacks`: what the simulation does not model.
+    """
     began = time.monotonic()
     failures: list[Failure] = []
     with counted(what, count) as add:
@@ -221,13 +229,16 @@ def _run_many(fleet: Iterable[Chunk], count: int, form: str, what: str) -> int:
     for failure in failures[:_SHOWN_TRACES]:
         click.echo("\n".join((*failure.lines, "")), err=True)
     if form == "json":
-        click.echo(json.dumps(_summary(count, seconds, failures), indent=2))
+        summary = _summary(count, seconds, failures) | {"not_modelled": list(lacks)}
+        click.echo(json.dumps(summary, indent=2))
     else:
         many = f"{count} {what.removesuffix('s') if count == 1 else what}"
         sentence = f"{many} in {seconds:.1f} s ({count / max(seconds, 0.001):.0f} a second)"
         click.echo(f"{sentence}, {len(failures)} of them broke a rule")
         for failure in failures[:_LISTED_FAILURES]:
             click.echo(f"  {failure.replay}\n    {failure.rule}: {failure.sentence}")
+        for line in lacks:
+            click.echo(f"not modelled: {line}")
     return EXIT_BAD if failures else 0
 
 

@@ -19,7 +19,8 @@ Orders with the same result are explored once:
   sessions expire after that. New members, leaving members, crashes and restarts may still occur
   between any two of them.
 
-The operator bounces the next process only when the group is stable and all processes are up. A
+The operator bounces the next process only when the group is stable and all processes are up. In a
+stage that waits for sessions, a stopped process is started after its members have expired. A
 crashed process is restarted at any later moment, on the same release. After the last bounce, when
 the group is stable, one undisturbed rebalance is forced.
 """
@@ -30,7 +31,7 @@ from typing import NamedTuple
 from system_tests.coordinator import GroupState, JoinGroup, SyncGroup
 from system_tests.explore.world import SearchWorld
 from system_tests.sim import Pending, Plan
-from system_tests.sim.world import Phase, StreamThread
+from system_tests.sim.world import Phase, StreamThread, has_forgotten
 
 DELIVER, BEAT, FIRE, EXPIRE, DUE = "deliver", "beat", "fire", "expire", "due"
 STOP, START, CRASH, RESTART = "stop", "start", "crash", "start again"
@@ -182,10 +183,14 @@ def operator_moves(
         return []
     if rests and progress.is_done(plan):
         return [Move(FORCE, "")]
-    found = [Move(START, letter(process)) for process in sorted(progress.stopped)]
+    found = [
+        Move(START, letter(process))
+        for process in sorted(progress.stopped)
+        if progress.stages[process] not in plan.waits or has_forgotten(world, process)
+    ]
     found += [Move(RESTART, letter(process)) for process in sorted(progress.crashed)]
     processes = range(len(progress.stages))
-    if rests and not found:
+    if rests and not found and not progress.stopped:
         stage = min(progress.stages)
         if stage < len(plan.stages):
             found += [Move(STOP, letter(p)) for p in processes if progress.stages[p] == stage]

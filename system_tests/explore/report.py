@@ -8,7 +8,7 @@ from system_tests.explore.issues import ISSUES
 from system_tests.explore.moves import CRASH, FORCE, OPERATOR, RESTART, STOP, Move
 from system_tests.explore.presence import Placed, Presence
 from system_tests.explore.search import Explored, Found
-from system_tests.sim import Happening, Plan, trace_lines
+from system_tests.sim import Happening, Plan, not_modelled_of, trace_lines
 
 
 def runbook(plan: Plan, moves: Iterable[Move]) -> list[str]:
@@ -50,6 +50,7 @@ def document(
         "transitions": explored.transitions,
         "complete": explored.complete,
         "stopped": explored.stopped,
+        "not_modelled": list(not_modelled_of(plan.old, plan.new)),
         "findings": [
             {
                 "rule": finding.found.finding.broken.rule,
@@ -88,6 +89,7 @@ def lines_of(
         lines += [f"  {finding.presence}{_where(plan, finding)}"]
         lines += ["  runbook: " + "; ".join(runbook(plan, found.moves))]
         lines += [f"  {line}" for line in _trace(plan, bounds, found)] + [""]
+    lines += [f"not modelled: {line}" for line in not_modelled_of(plan.old, plan.new)]
     extent = _extent(explored)
     lines.append(f"{explored.states} states, {explored.transitions} transitions: {extent}")
     if placed and placed[0].is_bad:

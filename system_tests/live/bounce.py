@@ -179,6 +179,8 @@ class LiveBounce:
                 bounced = self._replace_brokers(bounced)
             if name != killed:
                 self._members.stop(name)
+                if stage.expires:
+                    self._settle(extra_s=self._options.session_timeout_ms / 1000)
                 self._members.start(name, stage)
                 self._settle()
             if self._options.garbage and not bounced.foreign_done and self._admits_foreign():

@@ -13,6 +13,7 @@ from system_tests.option_fields import (
     SEED,
     SETTLE_TIMEOUT,
     STATIC,
+    WAITS_FOR_SESSIONS,
     broker_text,
     option,
     session_timeout_text,
@@ -34,6 +35,8 @@ class Switches:
             as their release and their pin let them.
         static: members that return within their session cause no rebalance (KIP-345), so the
             version may stay until there is one.
+        waits_for_sessions: a static member starts after its session has expired, if an earlier
+            program may not read its former answer.
         no_pin: one bounce without `upgrade.from`, whatever the path needs.
         offline: stop all, start all, without a pin.
         force: take a path that is known to be broken.
@@ -48,6 +51,7 @@ class Switches:
         ),
     )
     static: bool = field(default=False, metadata=STATIC)
+    waits_for_sessions: bool = field(default=False, metadata=WAITS_FOR_SESSIONS)
     no_pin: bool = field(
         default=False,
         metadata=option("Leave out upgrade.from, even if the release table demands it."),

@@ -1,9 +1,11 @@
 """The path of a live bounce: which releases the members run, stage by stage."""
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from assignor.adapters.membership import offered_protocol
 from probing import RebalanceProtocol, Release, UpgradePath, find_release, upgrade_path
+from probing.releases import former_answer_is_unreadable
 from system_tests.live.options import Switches
 
 _COOPERATIVE = RebalanceProtocol.COOPERATIVE.value
@@ -22,12 +24,14 @@ class Stage:
         upgrade_from: the pin the members run with, or None.
         latest_version: the highest version the release reads and writes.
         rebalance_protocol: "eager" or "cooperative", as the members are configured.
+        expires: a stopped member starts after its session has expired.
     """
 
     release: str
     upgrade_from: str | None
     latest_version: int
     rebalance_protocol: str = "eager"
+    expires: bool = False
 
     def describe(self) -> str:
         """Return release, version, pin and protocol as text."""
@@ -95,6 +99,12 @@ def plan_path(old: str, new: str, switches: Switches) -> LivePlan:
         _stage(find_release(bounce.release), bounce.upgrade_from)
         for bounce in path.stages(in_one=in_one)
     )
+    if switches.static and switches.waits_for_sessions:
+        programs = pairwise(map(find_release, (old, *(stage.release for stage in stages))))
+        stages = tuple(
+            replace(stage, expires=former_answer_is_unreadable(*ends))
+            for stage, ends in zip(stages, programs, strict=True)
+        )
     first = _stage(before, None)
     notes = (*path.reasons, *path.notes)
     if switches.rebalance_protocol == _COOPERATIVE:

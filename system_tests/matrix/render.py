@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from probing import find_release
+from probing.releases import formats_between
 from system_tests.matrix.expectation import CellOutcome, Expectation, Kind, expect
 from system_tests.matrix.kip268 import COLUMNS, ROWS, KipCell
 from system_tests.matrix.store import Verdict
@@ -41,9 +42,8 @@ def symbol_of(expected: Expectation, verdict: Verdict | None) -> str:
 
 def needs_two_for_formats(expected: Expectation) -> bool:
     """Whether one bounce is enough only without foreign-key joins and KTable aggregations."""
-    return expected.outcome is CellOutcome.ONE_BOUNCE and any(
-        "an application that uses them" in note or "two bounces would be needed" in note
-        for note in expected.path.notes
+    return expected.outcome is CellOutcome.ONE_BOUNCE and bool(
+        formats_between(find_release(expected.old), find_release(expected.new))
     )
 
 

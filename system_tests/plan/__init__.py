@@ -23,7 +23,7 @@ from system_tests.plan.saved import (
     read_saved_topology,
     saved_group,
 )
-from system_tests.plan.steps import PlanStep, UpgradePlan, make_plan
+from system_tests.plan.steps import UpgradePlan, is_fatal, make_plan
 from system_tests.plan.streams_move import (
     INITIAL_DELAY_MS,
     RESTORE_RATE,
@@ -40,6 +40,7 @@ from system_tests.plan.topologies import (
     topology_plan,
 )
 from system_tests.plan.uses import SIGNS, Use, read_uses
+from system_tests.plan.way import PlanStep, Way
 
 __all__ = [
     "CHANGES",
@@ -65,12 +66,14 @@ __all__ = [
     "TopologyPlan",
     "UpgradePlan",
     "Use",
+    "Way",
     "When",
     "as_static",
     "bounces_to_run",
     "changes_between",
     "check_group",
     "costs_lines",
+    "is_fatal",
     "make_plan",
     "not_rehearsed",
     "plan_document",

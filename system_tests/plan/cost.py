@@ -8,13 +8,17 @@ of members that stopped without leaving the group, state that is restored, and r
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from statistics import median_low
-from typing import Final
+from typing import Final, NamedTuple
 
+from probing import Bounce
 from system_tests.plan.group import SimulatedGroup
-from system_tests.plan.steps import PlanStep, UpgradePlan
+from system_tests.plan.steps import UpgradePlan
 from system_tests.plan.workers import run_jobs
 from system_tests.sim import (
+    BounceOptions,
+    Broken,
     Ended,
     Happening,
     Outcome,
@@ -26,10 +30,29 @@ from system_tests.sim import (
 )
 
 _LOW, _HIGH = 0.05, 0.95
+DEADLY: Final = frozenset({"nobody dies", "answers are readable"})
+"""Rules that are broken where a member ends by itself."""
 FEWEST_FOR_PERCENTILES: Final = 20
 """Of fewer values none lies below 5 % and none above 95 %."""
-Leg = tuple[str, str, bool]
-"""Releases between which the members are bounced, and whether all are stopped."""
+
+
+class Leg(NamedTuple):
+    """What is simulated as one: the steps between two consecutive stops.
+
+    Attributes:
+        old: release that the members run before.
+        stages: release and `upgrade.from` of each bounce, in order.
+        offline: all members are stopped.
+    """
+
+    old: str
+    stages: tuple[tuple[str, str | None], ...]
+    offline: bool
+
+    @property
+    def new(self) -> str:
+        """Release that the members run after."""
+        return self.stages[-1][0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +71,8 @@ class StepRun:
         duration_ms: from the stop of the first member until the last one is started and every pause
             is over, without copies that warm up afterwards.
         is_warming: copies still warmed up when the simulation ended.
+        broken: rules that the whole bounce broke, each with its sentence; then it is not a cost.
+        known: ids of known issues of such a group, which may explain `broken`.
     """
 
     membership: int
@@ -62,6 +87,8 @@ class StepRun:
     waiting: int = 0
     duration_ms: int = 0
     is_warming: bool = False
+    broken: tuple[Broken, ...] = ()
+    known: tuple[str, ...] = ()
 
     @property
     def rebalances(self) -> int:
@@ -79,10 +106,53 @@ class StepCost:
     """The cost of one step over all seeds.
 
     Attributes:
-        runs: one for each seed, in order.
+        all_runs: one for each seed, in order.
     """
 
-    runs: tuple[StepRun, ...]
+    all_runs: tuple[StepRun, ...]
+
+    @property
+    def runs(self) -> tuple[StepRun, ...]:
+        """The runs that broke no rule; the others are not costs."""
+        return tuple(run for run in self.all_runs if not run.broken)
+
+    @property
+    def broken(self) -> tuple[Broken, ...]:
+        """The first rule that each other run broke; a member that ended is named first."""
+        every = (run.broken for run in self.all_runs if run.broken)
+        return tuple(min(found, key=lambda broken: broken.rule not in DEADLY) for found in every)
+
+    @property
+    def kills(self) -> bool:
+        """Whether members ended by themselves in one of the runs."""
+        return any(broken.rule in DEADLY for broken in self.broken)
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether members end, or a rule is broken that no known issue explains."""
+        return self.kills or any(run.broken and not run.known for run in self.all_runs)
+
+    @property
+    def is_cost(self) -> bool:
+        """Whether there are figures: no member ended, and some runs broke no rule."""
+        return bool(self.runs) and not self.kills
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """What is wrong, as sentences: members that end, or a broken rule; often nothing."""
+        if not self.broken:
+            return ()
+        first = next((found for found in self.broken if found.rule in DEADLY), self.broken[0])
+        known = sorted({name for run in self.all_runs for name in run.known})
+        issues = f" ({', '.join(known)})" if known else ""
+        often = f"{len(self.broken)} of {len(self.all_runs)} simulated bounces"
+        what = (
+            f"this way kills members: in {often}, {first.sentence}"
+            if self.kills
+            else f"{often} broke a rule{issues}: {first.rule}: {first.sentence}"
+        )
+        costs = "these bounces are not costs" if self.is_cost else "this step has no costs"
+        return what, costs
 
     def usual(self, name: str) -> int:
         """Return the median of a field of `StepRun`."""
@@ -140,8 +210,9 @@ def step_costs(
     for (leg, _), stages in zip(jobs, results, strict=True):
         found[leg].append(stages)
     costs = (
-        StepCost(tuple(stages[_stage_of(plan, step)] for stages in found[_leg_of(plan, step)]))
-        for step in plan.steps
+        StepCost(tuple(stages[number] for stages in found[leg]))
+        for leg, numbers in legs.items()
+        for number in range(len(numbers))
     )
     return tuple(
         _with_rebuild(cost, group.all_records) if step.deletes_state else cost
@@ -154,7 +225,9 @@ def _with_rebuild(cost: StepCost, records: int) -> StepCost:
 
     The simulation counts what partitions wait for, and not what copies read while they warm up.
     """
-    return StepCost(tuple(replace(run, restored=max(run.restored, records)) for run in cost.runs))
+    return StepCost(
+        tuple(replace(run, restored=max(run.restored, records)) for run in cost.all_runs)
+    )
 
 
 def bounces_to_run(plan: UpgradePlan, seeds: int) -> int:
@@ -168,45 +241,34 @@ def check_group(plan: UpgradePlan, group: SimulatedGroup) -> None:
     Raises:
         OptionError: members of one of the releases cannot be static.
     """
-    for old, new, offline in legs_of(plan):
-        plan_bounce(group.options(seed=0, old=old, new=new, offline=offline))
+    for leg in legs_of(plan):
+        plan_bounce(options_of(group, leg, seed=0))
 
 
 def legs_of(plan: UpgradePlan) -> dict[Leg, tuple[int, ...]]:
     """Return what is simulated for a plan, in order: each leg -> the numbers of its steps."""
-    found: dict[Leg, list[int]] = {}
-    for number, step in enumerate(plan.steps, 1):
-        found.setdefault(_leg_of(plan, step), []).append(number)
-    return {leg: tuple(numbers) for leg, numbers in found.items()}
+    found: dict[Leg, tuple[int, ...]] = {}
+    numbered = enumerate(plan.steps, 1)
+    for _, steps in groupby(numbered, key=lambda row: row[1].leg):
+        numbers, own = zip(*steps, strict=True)
+        stages = tuple((step.release, step.upgrade_from) for step in own)
+        found[Leg(own[0].old, stages, offline=not own[0].rolling)] = numbers
+    return found
 
 
-def _leg_of(plan: UpgradePlan, step: PlanStep) -> Leg:
-    """Return the releases between which the members are bounced, and whether all are stopped.
-
-    A step that only changes settings, or holds a format that the path itself does not need to hold,
-    has the same release before and after.
-    """
-    if not step.rolling:
-        return (step.old, step.release, True)
-    if _is_of_path(plan, step):
-        return (plan.stops[step.leg], plan.stops[step.leg + 1], False)
-    return (step.release, step.release, False)
-
-
-def _is_of_path(plan: UpgradePlan, step: PlanStep) -> bool:
-    return 0 <= step.stage < plan.bounces_by_leg[step.leg]
-
-
-def _stage_of(plan: UpgradePlan, step: PlanStep) -> int:
-    """Return the index of a step among the bounces of `_leg_of`, which has one beside the path."""
-    return step.stage if step.rolling and _is_of_path(plan, step) else 0
+def options_of(group: SimulatedGroup, leg: Leg, *, seed: int) -> BounceOptions:
+    """Return the options of one simulated bounce, which does what the steps of a leg say."""
+    stages = tuple(Bounce(release=name, upgrade_from=pin, reasons=()) for name, pin in leg.stages)
+    return replace(
+        group.options(seed=seed, old=leg.old, new=leg.new, offline=leg.offline), stages=stages
+    )
 
 
 def _run(group: SimulatedGroup, job: tuple[Leg, int]) -> tuple[StepRun, ...]:
     """Bounce a group once; returns the cost of each bounce on the way."""
-    (old, new, offline), seed = job
-    outcome = run_bounce(group.options(seed=seed, old=old, new=new, offline=offline))
-    stages = 1 if offline else len(outcome.plan.stages)
+    leg, seed = job
+    outcome = run_bounce(options_of(group, leg, seed=seed))
+    stages = len(leg.stages)
     return tuple(_stage_run(outcome, stage, stages, rate=group.restore) for stage in range(stages))
 
 
@@ -241,6 +303,8 @@ def _stage_run(outcome: Outcome, stage: int, stages: int, *, rate: int) -> StepR
         waiting=sum(pause.restore_ms > 0 for pause in pauses),
         duration_ms=max((round(at_ms - from_ms) for at_ms in ended), default=0),
         is_warming=is_last and outcome.is_warming,
+        broken=outcome.broken,
+        known=outcome.known,
     )
 
 

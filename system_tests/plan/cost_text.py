@@ -1,12 +1,13 @@
 """Costs of a plan as text and as plain values: counts, pauses with their ranges, causes."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import asdict
 from typing import Final, NamedTuple
 
 from system_tests.plan.cost import FEWEST_FOR_PERCENTILES, StepCost
 from system_tests.plan.group import SimulatedGroup
-from system_tests.plan.steps import PlanStep
 from system_tests.plan.uses import Use
+from system_tests.plan.way import PlanStep
 from system_tests.sim.world import behaviour_of
 
 LEFT_OUT: Final = (
@@ -99,7 +100,7 @@ def actions_before(
     """Return what pauses wait for, with shares, and what shortens them, the largest share first."""
     found: dict[tuple[str, str], list[float]] = {}
     for step, cost in zip(steps, costs, strict=True):
-        for cause in causes_of(step, cost, group):
+        for cause in causes_of(step, cost, group) if cost.is_cost else ():
             if cause.share >= _WORTH_AN_ACTION:
                 found.setdefault((cause.kind, cause.setting), []).append(cause.share)
     actions = []
@@ -133,7 +134,10 @@ def costs_lines(
 
 
 def cost_lines(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> Iterator[str]:
-    """Yield the cost of a step: counts, pauses with their ranges, causes."""
+    """Yield the cost of a step: counts, pauses with their ranges, causes; or why there is none."""
+    yield from cost.verdict
+    if not cost.is_cost:
+        return
     more = "; copies still warm up at the end of the simulation" if cost.is_warming else ""
     yield (
         f"{count_text(cost, 'rebalances')} rebalances ({cost.usual('membership')} for members that"
@@ -163,14 +167,17 @@ def price_of_return(
         so_far: costs of the steps up to this one.
         group: that is simulated.
     """
-    times, sizes = step.back.deletions, _sizes_after(so_far, group)
+    back = step.back
+    if back is None or not all(cost.is_cost for cost in so_far):
+        return ()
+    times, sizes = back.deletions, _sizes_after(so_far, group)
     runs = [run for cost in so_far for run in cost.runs]
     largest = max((*sizes, *(run.largest for run in runs)), default=0)
     if not times or not largest:
         return ()
     copies = 1 + min(group.standbys, group.members - 1)
     records = times * max(sum(sizes) * copies, *(run.restored for run in runs))
-    bounces = step.back.bounces
+    bounces = len(back.steps) if back.rolling else 0
     path = f"is {bounces} rolling bounce{'s' * (bounces > 1)} and " if bounces else ""
     often = f" in {times} of them" if 1 < times < bounces else f", {times} times" * (times > 1)
     each = restore_text(largest, group.restore)
@@ -315,7 +322,7 @@ def restore_text(records: int, rate: int) -> str:
 
 def simulated_text(cost: StepCost) -> str:
     """Return how many bounces a cost is from, and what its ranges are."""
-    count = len(cost.runs)
+    count = len(cost.all_runs)
     if count == 1:
         return "1 bounce, so without ranges (--seeds)"
     if count < FEWEST_FOR_PERCENTILES:
@@ -324,13 +331,17 @@ def simulated_text(cost: StepCost) -> str:
 
 
 def cost_document(cost: StepCost) -> dict[str, object]:
-    """Return the cost of a step as plain values; times in ms."""
-    return {
+    """Return the cost of a step as plain values, in ms, or why there are no figures."""
+    broken = [asdict(found) for found in cost.broken]
+    verdict = {"is_cost": cost.is_cost, "kills": cost.kills, "broken": broken}
+    if not cost.is_cost:
+        return verdict | {"seeds": len(cost.all_runs)}
+    return verdict | {
         **{name: cost.usual(name) for name in ("membership", "version", "followup", *_FIELDS)},
         "ranges": {name: list(cost.spread(name)) for name in _FIELDS},
         "waits_ms": {name: cost.usual(name) for name in _WAITS},
         "largest": cost.middle("restore_ms").largest,
         "waiting": cost.middle("restore_ms").waiting,
         "is_warming": cost.is_warming,
-        "seeds": len(cost.runs),
+        "seeds": len(cost.all_runs),
     }

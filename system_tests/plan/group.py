@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from probing import find_release
-from system_tests.plan.changes.formats import state_formats_between
+from probing import releases as data
 from system_tests.sim import BounceOptions, OptionError
 from system_tests.sim.world import RESTARTS, Dimensions, StateRates
 
@@ -43,6 +43,7 @@ class SimulatedGroup:
         is_real: the sizes are those of a saved or live group; False: they are assumed.
         tasks: names of the tasks that a file says; empty: numbers.
         stateful: whether each task has a changelog; empty: all have.
+        has_more_state: there are changelogs whose tasks are not known; a note says which.
         growth: records a second written to each changelog; None: assumed, `GROWTH_SHARE` of the
             known size and at most the simulator's default, which it is for unknown sizes.
     """
@@ -62,6 +63,7 @@ class SimulatedGroup:
     is_real: bool = False
     tasks: tuple[str, ...] = ()
     stateful: tuple[bool, ...] = ()
+    has_more_state: bool = False
     growth: int | None = None
 
     def __post_init__(self) -> None:
@@ -100,7 +102,7 @@ class SimulatedGroup:
         """How much state there is and how fast it grows, in words."""
         usual = StateRates()
         if not any(self.stateful or (True,)):
-            return "no state"
+            return "state of unknown tasks (see below)" if self.has_more_state else "no state"
         size = f"{sum(self.sizes):,} records of state" if self.sizes else ""
         if self.growth is not None:
             grows = f"{self.growth:,} records a second"
@@ -140,10 +142,11 @@ class SimulatedGroup:
             session_timeout_ms=self.session_timeout_ms,
             rates=self.rates,
             offline=offline,
-            deletes_state=bool(state_formats_between(find_release(new), find_release(old))),
+            deletes_state=bool(data.one_way_formats_between(find_release(new), find_release(old))),
             dimensions=Dimensions(standbys=self.standbys),
             followups_most=FOLLOWUPS,
             restart_ms=self.restart_ms,
+            waits_for_sessions=True,
             waits_for_restores=True,
         )
 

@@ -13,34 +13,38 @@ from system_tests.sim.world import behaviour_of
 FATAL: Final = "!! "
 """Prefix of a warning about members that crash during the upgrade."""
 _FIRST_WITH_STANDBY_HOSTS: Final = 6
+_FIRST_WITHOUT_PIN: Final = (2, 4, 0)  # a group of an earlier release has been pinned
 # Issue -> the feature that an application must use to be affected.
-_ISSUE_USES: Final = {"KAFKA-13769": "fk-join", "KAFKA-9525": "static", "KAFKA-9568": "static"}
+_ISSUE_USES: Final = {"KAFKA-9525": "static", "KAFKA-9568": "static"}
 _COVERED_ELSEWHERE: Final = (
     " is open in ",
     " ends the group ",
     "hold the finalized level",
     " cannot read them",
+    "an application that uses them",  # formats are in the steps
 )
 
 
-def notes_of(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, ...]:
+def notes_of(
+    stops: Sequence[Release], uses: frozenset[str], *, threads: int = 1
+) -> tuple[str, ...]:
     """Return the warnings between the stops: settings, formats, static members, host maps.
 
     Args:
         stops: releases in the order in which the group runs them.
         uses: features that the application uses.
+        threads: stream threads in each process.
     """
     notes: list[str] = []
     for old, new in pairwise(stops):
         path = upgrade_path(old, new)
         notes += [
-            note
-            for note in path.notes
-            if not any(words in note for words in _COVERED_ELSEWHERE) and _concerns(note, uses)
+            note for note in path.notes if not any(words in note for words in _COVERED_ELSEWHERE)
         ]
-        notes += _series_notes(old, new)
+        notes += _series_notes(new) if stops[0].order < _FIRST_WITHOUT_PIN else []
         notes += _former_task_notes(old, new)
         notes += _probing_answer_notes(old, new)
+        notes += _thread_notes(old, new, threads)
         if "iq" in uses:
             notes += _query_notes(old, new)
         if "static" in uses:
@@ -48,14 +52,7 @@ def notes_of(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(notes))
 
 
-def _concerns(note: str, uses: frozenset[str]) -> bool:
-    """Whether a warning applies: it names no format, or one that the application uses."""
-    words = {"fk-join": "foreign-key join", "ktable": "KTable repartition"}
-    about = [use for use, word in words.items() if note.startswith(word)]
-    return all(use in uses for use in about)
-
-
-def _series_notes(old: Release, new: Release) -> list[str]:
+def _series_notes(new: Release) -> list[str]:
     """Return warnings about `upgrade.from` values that the new release rejects or ignores."""
     notes = []
     refused = [row.value for row in new.upgrade_from_rows if row.standing == "refused"]
@@ -64,7 +61,7 @@ def _series_notes(old: Release, new: Release) -> list[str]:
             f"{new.name} parses upgrade.from={refused[0]} to {refused[-1]} and refuses to start"
             f" with it: {data.WITHOUT_EAGER}"
         )
-    elif new.order >= (4, 2, 0) and not new.is_native and old.order < (4, 0, 0):
+    elif new.order >= (4, 2, 0) and not new.is_native:
         notes.append(f"{new.name} rejects upgrade.from values up to {data.LAST_EAGER_SERIES}")
     return notes
 
@@ -109,6 +106,20 @@ def _probing_answer_notes(old: Release, new: Release) -> list[str]:
     return [sentence]
 
 
+def _thread_notes(old: Release, new: Release, threads: int) -> list[str]:
+    """Return the warning about processes with several threads beside leaders up to 2.5."""
+    shape = Shape(
+        old=old, new=new, threads=threads, static=False, faults=frozenset(), offline=False
+    )
+    return [
+        f"processes with {threads} threads, while members of {old.name} and {new.name} are in the"
+        f" group: {row.why}, so two threads may process the same task until the next rebalance;"
+        " wait until the group is Stable before you bounce the next member"
+        for row in KNOWN
+        if row.issue == "repeated tasks" and row.matches(shape)
+    ]
+
+
 def _query_notes(old: Release, new: Release) -> list[str]:
     lowest = min(old.latest_version, new.latest_version)
     highest = max(old.latest_version, new.latest_version)
@@ -122,22 +133,17 @@ def _query_notes(old: Release, new: Release) -> list[str]:
 
 
 def _static_notes(old: Release, new: Release) -> list[str]:
-    shape = Shape(old=old, new=new, threads=1, static=True, faults=frozenset(), offline=False)
-    notes = [
-        f"static members, {row.issue}: {row.why}; let their sessions expire between stop and start"
-        for row in KNOWN
-        if row.issue == "static rollback" and row.matches(shape)
-    ]
     session_ms = behaviour_of(new.name, None).session_timeout_ms
-    if new.latest_version > old.latest_version and "KAFKA-9525" in new.open_issues:
-        notes.append(
-            f"static members of {new.name} cannot request a rebalance (KAFKA-9525): the group stays"
-            f" at version {old.latest_version} until a member joins or leaves; a member that is"
-            f" down for longer than session.timeout.ms (default {session_ms} ms) comes back without"
-            " tasks, and the last remaining member rejoins again and again: keep restarts shorter"
-            " than session.timeout.ms, and start or stop one member after the last bounce"
-        )
-    return notes
+    if new.latest_version <= old.latest_version or "KAFKA-9525" not in new.open_issues:
+        return []
+    sentence = (
+        f"static members of {new.name} cannot request a rebalance (KAFKA-9525): the group stays"
+        f" at version {old.latest_version} until a member joins or leaves; a member that is"
+        f" down for longer than session.timeout.ms (default {session_ms} ms) comes back without"
+        " tasks, and the last remaining member rejoins again and again: keep restarts shorter"
+        " than session.timeout.ms, and start or stop one member after the last bounce"
+    )
+    return [sentence]
 
 
 def bug_sentences(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, ...]:

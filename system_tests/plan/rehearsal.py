@@ -3,10 +3,12 @@
 from typing import Final
 
 from probing import Release, find_release
+from probing.releases import former_answer_is_unreadable
 from system_tests.option_fields import MAX_MEMBERS, MAX_SESSION_MS
 from system_tests.plan.group import SimulatedGroup
-from system_tests.plan.steps import PlanStep, UpgradePlan
+from system_tests.plan.steps import UpgradePlan, is_fatal
 from system_tests.plan.uses import Use
+from system_tests.plan.way import PlanStep
 from system_tests.sim.world import behaviour_of
 
 _TRANSACTIONS: Final = (
@@ -15,6 +17,10 @@ _TRANSACTIONS: Final = (
 _FORMATS: Final = (
     "formats of foreign-key joins and of KTable repartition topics: members of a rehearsal have"
     " neither"
+)
+_SUBTOPOLOGIES: Final = (
+    "more than one subtopology: the groups of live, simulate and explore have one, so none of them"
+    " shows what the line with !! says"
 )
 _STORES: Final = (
     "state: members of a rehearsal have no stores, so neither formats on disk nor restores are"
@@ -29,18 +35,27 @@ _OLD_MEMBERS: Final = (
     "brokers of 4.0 and later with members below 2.1, which they refuse (KIP-896): the clients of a"
     " rehearsal send newer requests, so it does not show this"
 )
-NOT_REHEARSED: Final = (_TRANSACTIONS, _FORMATS, _STORES, _JVM, _OLD_BROKERS, _OLD_MEMBERS)
+NOT_REHEARSED: Final = (
+    _TRANSACTIONS,
+    _FORMATS,
+    _SUBTOPOLOGIES,
+    _STORES,
+    _JVM,
+    _OLD_BROKERS,
+    _OLD_MEMBERS,
+)
 """What no rehearsal covers, as sentences without a full stop."""
 
 _USES: Final = {Use.EOS: _TRANSACTIONS, Use.FK_JOIN: _FORMATS, Use.KTABLE: _FORMATS}
-_BROKER: Final = "--broker kafka:RELEASE, with the release of your brokers, 3.3 or later"
+_BROKER: Final = "--broker kafka:RELEASE"
+_RELEASE: Final = "RELEASE is that of your brokers, 3.3 or later"
 _LEAVES: Final = (
     "its members leave the group when they stop, unlike those of Kafka Streams, so its pauses are"
     " shorter than in this plan"
 )
 _IS_STATIC: Final = (
-    "its members are static, so that they stay in the group when they stop: its pauses are those of"
-    " plan --uses static, not of this plan"
+    "its members are static, so that they stay in the group when they stop; compare its pauses with"
+    " plan --uses static"
 )
 _SIZES: Final = (
     f"it has 3 members and 6 partitions; give --members, {MAX_MEMBERS} at most, and --partitions"
@@ -80,13 +95,15 @@ def _rehearsal(made: UpgradePlan, step: PlanStep, session_ms: int | None) -> str
     offline = "" if step.rolling else " --offline"
     command = f"rolling-bounce live --from {legs[0]} --to {legs[1]}{offline}"
     if Use.STATIC not in made.uses and not _can_be_static(*map(find_release, legs)):
-        return f"{command} {_BROKER}; {_SIZES}; {_LEAVES}"
+        return f"{command} {_BROKER}; {_RELEASE}; {_SIZES}; {_LEAVES}"
     wanted_ms = session_ms or behaviour_of(step.old, None).session_timeout_ms
     least_ms = min(wanted_ms, MAX_SESSION_MS)
     heartbeat_ms = min(3000, least_ms // 3)
-    command += f" --static --session-timeout-ms {least_ms} --heartbeat-ms {heartbeat_ms} {_BROKER}"
+    waits = former_answer_is_unreadable(*map(find_release, legs))
+    command += " --static" + " --wait-for-sessions" * waits
+    command += f" --session-timeout-ms {least_ms} --heartbeat-ms {heartbeat_ms} {_BROKER}"
     differs = [_SHORTER] * (wanted_ms > least_ms) + [_IS_STATIC] * (Use.STATIC not in made.uses)
-    return "; ".join((command, _SIZES, *differs))
+    return "; ".join((command, _RELEASE, _SIZES, *differs))
 
 
 def _can_be_static(old: Release, new: Release) -> bool:
@@ -101,5 +118,6 @@ def not_rehearsed(made: UpgradePlan) -> tuple[str, ...]:
         return ()
     is_old = any(find_release(stop).order < _FIRST_OF_NEW_BROKERS for stop in made.stops)
     found = [_USES[use] for use in made.uses if use in _USES]
+    found += [_SUBTOPOLOGIES] * is_fatal(made)
     found += [_STORES, _JVM, _OLD_BROKERS, *([_OLD_MEMBERS] if is_old else [])]
     return tuple(dict.fromkeys(found))

@@ -14,6 +14,7 @@ from assignor.problems import (
     INSTANCES_KEY,
     PROTOCOL_KEY,
     TOPOLOGY_VERSION_KEY,
+    UNATTRIBUTED_KEY,
     Problem,
     ProblemError,
     parse_problem,
@@ -148,6 +149,9 @@ def _simulated(problem: Problem, records: Mapping[str, int]) -> SimulatedGroup:
     unknown = [task for task in stateful if str(task) not in records]
     is_known = bool(records) or not stateful
     notes: list[str] = []
+    loose = _unattributed_changelogs(problem.data)
+    if loose:
+        notes.append(_unattributed(loose))
     if unknown:
         instead = "count as none" if is_known else "are assumed"
         notes.append(f"the sizes of the state of {len(unknown)} tasks are not known and {instead}")
@@ -167,8 +171,36 @@ def _simulated(problem: Problem, records: Mapping[str, int]) -> SimulatedGroup:
         tasks=tuple(map(str, state.tasks)),
         stateful=tuple(has_states),
         standbys=state.config.num_standby_replicas,
+        has_more_state=bool(loose),
         notes=tuple(notes),
         is_real=True,
+    )
+
+
+def _unattributed_changelogs(data: Mapping[str, Any]) -> dict[str, int | None]:
+    """Return the changelogs whose tasks a file does not know, and their records if known.
+
+    Raises:
+        ProblemError: they are not an object of numbers.
+    """
+    found = data.get(UNATTRIBUTED_KEY) or {}
+    values = found.values() if isinstance(found, dict) else (found,)
+    if not all(value is None or (type(value) is int and value >= 0) for value in values):
+        raise ProblemError(
+            f"{UNATTRIBUTED_KEY} is {quoted(found)}; give an object of topics and their records"
+        )
+    return dict(found)
+
+
+def _unattributed(changelogs: Mapping[str, int | None]) -> str:
+    """Return what a plan says of changelogs whose tasks are not known."""
+    names = ", ".join(map(shown, sorted(changelogs)[:_SHOWN]))
+    more = f" and {len(changelogs) - _SHOWN} more" if len(changelogs) > _SHOWN else ""
+    known = [records for records in changelogs.values() if records is not None]
+    size = f" ({sum(known):,} records)" if len(known) == len(changelogs) else ""
+    return (
+        f"the group has the changelogs {names}{more}{size}, and the file does not say of which"
+        " tasks: their restore is not in the costs"
     )
 
 

@@ -1,7 +1,7 @@
 """A plan as text and as plain values: steps, the way back, what to know before."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from system_tests.plan.changes import When
 from system_tests.plan.cost import StepCost
@@ -9,8 +9,10 @@ from system_tests.plan.cost_text import cost_document
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import not_rehearsed, rehearsal_of
-from system_tests.plan.steps import PlanStep, UpgradePlan
+from system_tests.plan.steps import UpgradePlan, is_fatal
 from system_tests.plan.uses import FEATURES, Use
+from system_tests.plan.way import PlanStep
+from system_tests.sim.world import behaviour_of
 
 
 def changes_when(made: UpgradePlan, when: When) -> list[str]:
@@ -31,20 +33,30 @@ def plan_document(
         "rolling": made.rolling,
         "stops": list(made.stops),
         "steps": [
-            asdict(step)
+            _step_document(step)
             | {"rehearsal": rehearsal_of(made, step, group), "cost": cost and cost_document(cost)}
             for step, cost in zip(made.steps, costed, strict=True)
         ],
         "group": asdict(group),
         "no_return": made.no_return,
         "obstacles": list(made.obstacles),
-        "alternatives": list(made.alternatives),
         "warnings": list(made.warnings),
         "windows": list(made.windows),
         "bugs": list(made.bugs),
         "changes": [asdict(change) for change in made.changes],
         "not_rehearsed": list(not_rehearsed(made)),
         "not_checked": list(made.not_checked),
+    }
+
+
+def _step_document(step: PlanStep) -> dict[str, object]:
+    """Return a step as plain values, with its way back as steps of the same form."""
+    back = step.back
+    if back is None:
+        return {name: value for name, value in asdict(step).items() if name != "back"}
+    steps = [_step_document(again) for again in back.steps]
+    return _step_document(replace(step, back=None)) | {
+        "back": {"rolling": back.rolling, "free": back.free, "steps": steps}
     }
 
 
@@ -58,15 +70,15 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
     yield headline(made)
     for assumption in assumptions(made):
         yield f"  assumed: {assumption}"
-    for alternative in made.alternatives:
-        yield f"  instead: take {alternative}, which allows a rolling bounce"
+    if group is not None and group.has_more_state:
+        yield f"  !! {group.notes[0]}"
     for number, step in enumerate(made.steps, 1):
         yield ""
         yield f"step {number}: {step_text(step)}"
         yield from _titled("why:  ", step.why, again="why:  ")
         yield from _titled("do:   ", step.demands, again="do:   ")
-        yield from _titled("try:  ", (rehearsal_of(made, step, group),))
-        yield from _titled("back: ", (step.back.sentence, *step.back.costs))
+        yield from _titled("try:  ", rehearsal_of(made, step, group).split("; "))
+        yield from _titled("back: ", back_lines(step))
         if number == made.no_return:
             yield f"  !! point of no return: from here on, {_no_return_meaning(step)}"
     if made.steps:
@@ -107,8 +119,7 @@ def headline(made: UpgradePlan) -> str:
         return f"{made.old} to {made.new}: no rolling upgrade, all members have to be stopped"
     bounces = f"{len(made.steps)} rolling bounce{'s' if len(made.steps) > 1 else ''}"
     over = f" over the bridge {', '.join(made.stops[1:-1])}" if made.stops[1:-1] else ""
-    deadly = any(line.startswith(FATAL) for line in made.warnings)
-    trap = f"; members can die during the upgrade, see {FATAL.strip()} below" if deadly else ""
+    trap = f"; members can die on the way, see {FATAL.strip()} below" if is_fatal(made) else ""
     return f"{made.old} to {made.new}: {bounces}{over}{trap}"
 
 
@@ -123,33 +134,75 @@ def assumptions(made: UpgradePlan) -> tuple[str, ...]:
 
 def _no_return_meaning(step: PlanStep) -> str:
     """Return what going back means after the point of no return."""
-    if not step.back.rolling:
+    back = step.back
+    if step.resets:
+        return "state and results are rebuilt from the input, also if you go back"
+    if back is not None and any(again.resets for again in back.steps):
+        return "going back resets the application"
+    if back is not None and not back.rolling:
         return "going back stops all members"
-    if step.deletes_state:
-        return "state is deleted and restored from the changelogs, also if you go back"
-    if step.back.deletions:
-        return "going back deletes and restores state"
-    return "going back needs what is said above: the former release cannot read what is written"
+    if step.loses:
+        return "each direction restores all state from the changelogs"
+    return "going back deletes and restores state"
 
 
 def step_text(step: PlanStep) -> str:
     """Return what an operator does in a step."""
-    deleting = "delete its state directories while it is stopped; " if step.deletes_state else ""
-    wait = "wait after each until the group is Stable and its lag has fallen"
-    wait += f", and at last until {step.until}" if step.until else ""
+    wait = (
+        ""
+        if not step.rolling
+        else "; wait after each until the group is Stable and its lag has fallen"
+    )
+    return f"{_action(step)}{wait}{_last_wait(step)}"
+
+
+def _last_wait(step: PlanStep) -> str:
+    return f"; after the last one, wait until {step.until}" if step.until else ""
+
+
+def _action(step: PlanStep) -> str:
+    """Return what is done to the members in a step, without the wait after each."""
     if not step.rolling:
         setting = f" with {' and '.join(step.settings)}" if step.settings else ""
-        deleting = " delete all state directories," if step.deletes_state else ""
+        reset = " reset the application," if step.resets else ""
+        deleting = f" delete all state directories,{reset}" if step.deletes_state else ""
         return (
             f"stop all members, wait for their sessions to end,{deleting} start all as"
             f" {step.release}{setting}"
         )
     if step.stage < 0 and step.settings and not step.upgrade_from:
-        setting = " and ".join(step.settings)
-        return f"bounce every member with {setting}; {wait}"
+        return f"bounce every member with {' and '.join(step.settings)}"
     setting = f"upgrade.from={step.upgrade_from}" if step.upgrade_from else "no upgrade.from"
     setting = ", ".join((setting, *step.settings))
-    return f"bounce every member to {step.release}, {setting}; {deleting}{wait}"
+    while_down = []
+    if step.deletes_state:
+        while_down.append("; delete its state directories while it is stopped")
+    if step.expires:
+        session_s = behaviour_of(step.old, None).session_timeout_ms / 1000
+        while_down.append(
+            f"; start each member only after its session has expired (session.timeout.ms,"
+            f" {session_s:g} s in {step.old} unless it is set)"
+        )
+    return f"bounce every member to {step.release}, {setting}{''.join(while_down)}"
+
+
+def back_lines(step: PlanStep) -> tuple[str, ...]:
+    """Return the way back after a step: how many bounces, then each of its steps in order.
+
+    The wait after each member is that of every step, and is not repeated.
+    """
+    back = step.back
+    if back is None:
+        return ()
+    lines = [f"{_action(again)}{_last_wait(again)}" for again in back.steps]
+    demands = [again.demands for again in back.steps]
+    if len(lines) == 1:
+        return (*lines, *demands[0])
+    numbered = (f"({number}) {line}" for number, line in enumerate(lines, 1))
+    found = [f"{len(lines)} rolling bounces, with the same wait after each member:"]
+    for line, more in zip(numbered, demands, strict=True):
+        found += [line, *more]
+    return tuple(found)
 
 
 def _return_line(made: UpgradePlan) -> str:

@@ -8,6 +8,7 @@ from system_tests.sim.dimension_checkers import (
     DimensionRule,
     check_dimensions,
 )
+from system_tests.sim.draws import drawn_change, should_work
 from system_tests.sim.events import (
     Answered,
     Cause,
@@ -29,23 +30,32 @@ from system_tests.sim.fleet import (
     run_fleet,
     run_seeds,
 )
-from system_tests.sim.known_issues import KNOWN, Shape, known_issues
+from system_tests.sim.known_issues import (
+    KNOWN,
+    Shape,
+    known_issues,
+    not_modelled,
+)
 from system_tests.sim.liveness import (
     check_all_members_are_up,
     check_final_version,
     check_resting_versions,
     count_rebalances,
 )
-from system_tests.sim.narrate import outcome_document, outcome_lines, replay_command, trace_lines
+from system_tests.sim.narrate import (
+    not_modelled_of,
+    outcome_document,
+    outcome_lines,
+    replay_command,
+    trace_lines,
+)
 from system_tests.sim.plan import (
     FAULTS,
     BounceOptions,
     OptionError,
     Plan,
-    drawn_change,
     plan_bounce,
     read_options,
-    should_work,
 )
 from system_tests.sim.topology_checkers import TOPOLOGY_RULES
 from system_tests.sim.world import (
@@ -107,6 +117,8 @@ __all__ = [
     "count_rebalances",
     "drawn_change",
     "known_issues",
+    "not_modelled",
+    "not_modelled_of",
     "outcome_document",
     "outcome_lines",
     "plan_bounce",

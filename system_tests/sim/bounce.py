@@ -21,6 +21,7 @@ from system_tests.sim.checkers import (
 )
 from system_tests.sim.cost import Cost, cost_of
 from system_tests.sim.dimension_checkers import check_dimensions
+from system_tests.sim.draws import draw, shape_of
 from system_tests.sim.events import Drained, Happening, Settled, Unsettled
 from system_tests.sim.known_issues import known_issues
 from system_tests.sim.liveness import (
@@ -37,16 +38,14 @@ from system_tests.sim.plan import (
     BounceOptions,
     OptionError,
     Plan,
-    draw,
     most_rebalances,
     plan_bounce,
-    shape_of,
     version_bound,
 )
 from system_tests.sim.topology_checkers import check_topologies
 from system_tests.sim.topology_evidence import TopologyEvidence
 from system_tests.sim.world.behaviour import find_program
-from system_tests.sim.world.observing import next_followup_ms, rested, restoring_ms
+from system_tests.sim.world.observing import has_forgotten, next_followup_ms, rested, restoring_ms
 from system_tests.sim.world.scheduler import Scheduler
 from system_tests.sim.world.setup import RESTARTS, Network, WorldSetup
 from system_tests.sim.world.simulation import World
@@ -139,9 +138,9 @@ class Bounce:
             if self.options.offline:
                 rests = self._offline()
             else:
-                for stage in self.plan.stages:
+                for number, stage in enumerate(self.plan.stages):
                     for process in scheduler.shuffled(processes):
-                        rests = self._bounce(process, stage)
+                        rests = self._bounce(process, stage, expires=number in self.plan.waits)
             world.network = world.setup.network
             if self.options.faults:
                 self._end_faults()
@@ -200,11 +199,13 @@ class Bounce:
         world.record(Drained(world.now_ms, rounds, bound))
         return True
 
-    def _bounce(self, process: int, stage: Stage) -> bool:
+    def _bounce(self, process: int, stage: Stage, *, expires: bool) -> bool:
         """Bounce one process; returns whether the group came to rest after it."""
         world, scheduler = self.world, self.scheduler
         self._draw_faults(process)
         world.stop(process)
+        if expires:
+            world.run(until=lambda: has_forgotten(world, process), within_ms=_SETTLE_MS)
         is_slow = scheduler.happens(RESTARTS.slow_share)
         drawn_ms = scheduler.delay(*(RESTARTS.slow_ms if is_slow else RESTARTS.usual_ms))
         given_ms = self.options.restart_ms
@@ -223,12 +224,11 @@ class Bounce:
         return rests
 
     def _offline(self) -> bool:
-        stage = self.plan.stages[-1]
         for process in range(self.options.members):
             self.world.stop(process)
         self.world.run_for(self.scheduler.delay(60_000, 120_000))
         for process in range(self.options.members):
-            self._start(process, stage)
+            self._start(process, self.plan.stages[-1])
         return self.settle()
 
     def _start(self, process: int, stage: Stage) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from probing import LeaderModel, Release, UpgradePath, upgrade_path
+from probing.releases import formats_between, former_answer_is_unreadable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,8 @@ class Shape:
         threads: in each process; static: members carry instance ids.
         faults: what may go wrong.
         offline: members of both releases are never in the group at the same time.
+        waits: a static member whose former answer the new release may not be able to read is
+            started after its session has expired.
     """
 
     old: Release
@@ -27,6 +30,7 @@ class Shape:
     static: bool
     faults: frozenset[str]
     offline: bool
+    waits: bool = False
 
     def has_open(self, issue: str) -> bool:
         """Whether the issue is open in one of the releases."""
@@ -70,12 +74,7 @@ KNOWN: tuple[Known, ...] = (
     Known(
         issue="static rollback",
         matches=lambda s: (
-            s.static
-            and not s.offline
-            and (
-                s.new.latest_version < s.old.latest_version
-                or set(s.old.native_versions) > set(s.new.native_versions)
-            )
+            s.static and not (s.offline or s.waits) and former_answer_is_unreadable(s.old, s.new)
         ),
         why="a static member is handed the answer of its former self, which may be in a version"
         " that the older program cannot read",
@@ -125,6 +124,21 @@ KNOWN: tuple[Known, ...] = (
     ),
 )
 """In the order in which they are asked; several may hold."""
+
+
+def not_modelled(old: Release, new: Release) -> tuple[str, ...]:
+    """Return what a simulated group does not have and `plan` knows of, each as a sentence."""
+    found = [
+        f"{row.name}: members of a simulated group do not write them; for an application that uses"
+        f" them see rolling-bounce plan --uses {row.use}"
+        for row in formats_between(old, new)
+    ]
+    if old.leader_model is LeaderModel.EMPTY_AND_OWN and new.latest_version > old.latest_version:
+        found.append(
+            "more than one subtopology: a simulated group has one; with more, members of"
+            f" {old.name} can end on this way, see rolling-bounce plan"
+        )
+    return tuple(found)
 
 
 def known_issues(shape: Shape) -> tuple[str, ...]:

@@ -19,6 +19,8 @@ from system_tests.sim.events import (
     Unsettled,
     Wrote,
 )
+from system_tests.sim.known_issues import not_modelled
+from system_tests.sim.world.behaviour import find_program
 from system_tests.topology_changes import TopologyChange
 from system_tests.trace import LEGEND, LaneNarrator, Symbol, TraceLine, format_header, format_line
 
@@ -173,6 +175,9 @@ def outcome_lines(outcome: Outcome) -> list[str]:
         lines.append(f"drawn: {_drawn(outcome)}")
     if outcome.options.change is not None:
         lines.append(f"topology: {_change(outcome.options.change, outcome)}")
+    lines += [
+        f"not modelled: {line}" for line in not_modelled_of(outcome.plan.old, outcome.plan.new)
+    ]
     if outcome.ok:
         lines.append(f"good: {path}, seed {outcome.options.seed}")
     else:
@@ -221,9 +226,15 @@ def replay_command(outcome: Outcome) -> str:
     parts += ["--draw all"] if asked.draw_all else []
     parts += ["--draw topology"] if asked.draw_topology else []
     parts += [f"--topology {asked.topology}"] if asked.topology else []
+    parts += ["--wait-for-sessions"] if asked.waits_for_sessions else []
     parts += ["--offline"] if asked.offline else []
     parts += ["--force"] if asked.force else []
     return " ".join(parts)
+
+
+def not_modelled_of(old: str, new: str) -> tuple[str, ...]:
+    """Return `not_modelled` of two programs by name."""
+    return not_modelled(find_program(old), find_program(new))
 
 
 def outcome_document(outcome: Outcome) -> dict[str, object]:
@@ -249,6 +260,7 @@ def outcome_document(outcome: Outcome) -> dict[str, object]:
         "ok": outcome.ok,
         "broken": [asdict(broken) for broken in outcome.broken],
         "known": list(outcome.known),
+        "not_modelled": list(not_modelled_of(outcome.plan.old, outcome.plan.new)),
         "rebalances": {
             "total": outcome.rebalances.total,
             "membership": len(outcome.rebalances.membership),

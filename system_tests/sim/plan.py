@@ -1,23 +1,21 @@
 """Options of one experiment, and the upgrade path that follows from them."""
 
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
-from probing import RELEASES, Bounce, RebalanceProtocol, Release
-from system_tests.sim.known_issues import Shape, known_issues, path_between
+from probing import Bounce, RebalanceProtocol, Release
+from probing.releases import former_answer_is_unreadable
+from system_tests.sim.known_issues import path_between
 from system_tests.sim.world.behaviour import behaviour_of, find_program
-from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions, draw_dimensions
+from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions
 from system_tests.sim.world.disk import StateRates
-from system_tests.sim.world.scheduler import Scheduler
 from system_tests.topology_changes import ChangeKind, TopologyChange
 
 FAULTS = ("drop", "duplicate", "delay", "pause", "slow", "crash", "leader", "coordinator", "disk")
 """Faults: messages lost, sent twice, late; members paused past their session, slow,
 killed; the leader killed; the coordinator moved; a state directory lost."""
-_DRAWS = 10_000
-_HALF, _STATIC = 0.5, 0.25
 NATIVE = "native"
 _EAGER_PIN = "2.3"
 
@@ -46,6 +44,9 @@ class BounceOptions:
         followups_most: follow-up rebalances after the last bounce; None: until nothing warms up.
         restart_ms: how long a bounced member is down; None: drawn, see `RESTARTS`.
         deletes_state: a process starts as `new` with an empty state directory.
+        waits_for_sessions: a static member is started after its session has expired, where the new
+            release may not be able to read its former answer.
+        stages: the bounces; empty: those of the path between the releases.
         waits_for_restores: the next member is stopped when no task restores, not when all joined.
     """
 
@@ -69,6 +70,8 @@ class BounceOptions:
     followups_most: int | None = None
     restart_ms: int | None = None
     deletes_state: bool = False
+    waits_for_sessions: bool = False
+    stages: tuple[Bounce, ...] = ()
     waits_for_restores: bool = False
 
     @property
@@ -92,6 +95,7 @@ class Plan:
             it wrote, and writes another version at the next rebalance, whenever that comes.
         final_version: the latest version that all members support; all of them write it after one
             more rebalance.
+        waits: indices of the stages in which a stopped member starts after its session has expired.
     """
 
     old: str
@@ -99,6 +103,7 @@ class Plan:
     resting_versions: tuple[int, ...]
     is_uniform: bool
     final_version: int
+    waits: frozenset[int] = frozenset()
 
     @property
     def new(self) -> str:
@@ -157,11 +162,11 @@ def plan_bounce(options: BounceOptions) -> Plan:
             )
     path = path_between(old, new)
     asked_for = options.offline or options.force
-    if not path.possible and not asked_for:
+    if not (path.possible or asked_for or options.stages):
         raise OptionError(
             f"{path.reasons[0]} (--offline does that; --force shows what it prevents)"
         )
-    stages = path.stages(in_one=asked_for)
+    stages = options.stages or path.stages(in_one=asked_for)
     if options.dimensions.cooperative and not asked_for:
         stages = _by_way_of_eager(stages, old, new)
     return Plan(
@@ -170,6 +175,17 @@ def plan_bounce(options: BounceOptions) -> Plan:
         resting_versions=_resting(old, new, options),
         is_uniform=not new.is_native,
         final_version=new.latest_native_version or new.latest_version,
+        waits=_waits(old, stages) if options.static and options.waits_for_sessions else frozenset(),
+    )
+
+
+def _waits(old: Release, stages: tuple[Bounce, ...]) -> frozenset[int]:
+    """Return the stages whose release may not be able to read an answer to the one before."""
+    programs = (old, *(find_program(stage.release) for stage in stages))
+    return frozenset(
+        number
+        for number, (before, after) in enumerate(pairwise(programs))
+        if former_answer_is_unreadable(before, after)
     )
 
 
@@ -200,75 +216,6 @@ def _resting(old: Release, new: Release, options: BounceOptions) -> tuple[int, .
     return tuple(dict.fromkeys(resting))
 
 
-def shape_of(options: BounceOptions, old: Release, new: Release) -> Shape:
-    """Return the group as the rows of known issues describe it."""
-    return Shape(
-        old=old,
-        new=new,
-        threads=options.threads,
-        static=options.static,
-        faults=options.faults,
-        offline=options.offline,
-    )
-
-
-def should_work(options: BounceOptions, old: Release, new: Release) -> bool:
-    """Tell whether no known issue speaks against this path in a group of this shape."""
-    if options.static and not all(behaviour_of(r.name, None).may_be_static for r in (old, new)):
-        return False
-    return old.name != new.name and not known_issues(shape_of(options, old, new))
-
-
-def draw(options: BounceOptions, scheduler: Scheduler) -> BounceOptions:
-    """Fill in the releases that the options leave open.
-
-    Raises:
-        ReleaseError: a release does not exist.
-        OptionError: every pair has a known issue.
-    """
-    if options.draw_all:
-        options = _draw_group(options)
-    if options.topology is not None or options.draw_topology:
-        return _draw_change(options)
-    old = None if options.old is None else find_program(options.old)
-    new = None if options.new is None else find_program(options.new)
-    if old is not None and new is not None:
-        return replace(options, old=old.name, new=new.name)
-    for _ in range(_DRAWS):
-        first, other = old or scheduler.choose(RELEASES), new or scheduler.choose(RELEASES)
-        if should_work(options, first, other):
-            return replace(options, old=first.name, new=other.name)
-    raise OptionError(
-        "every pair of releases has a known Kafka issue in such a group; name both with --from and"
-        " --to, or leave a fault out"
-    )
-
-
-def drawn_change(seed: int) -> tuple[ChangeKind, bool, bool, bool]:
-    """Return what a seed draws of a change of the topology.
-
-    The kind; whether new programs carry both topologies; whether members are cooperative, and
-    static.
-    """
-    rng = random.Random(f"topology of {seed}")  # noqa: S311 a simulation
-    kind = rng.choice(sorted(ChangeKind))
-    return kind, rng.random() < _HALF, rng.random() < _HALF, rng.random() < _STATIC
-
-
-def _draw_change(options: BounceOptions) -> BounceOptions:
-    """Fill in what is open of a change of the topology; the members are native."""
-    kind, carries_both, cooperative, is_static = drawn_change(options.seed)
-    return replace(
-        _drawn_static(options, is_static=is_static),
-        old=NATIVE,
-        new=NATIVE,
-        topology=options.topology or kind,
-        draw_topology=False,
-        carries_both=carries_both,
-        dimensions=replace(options.dimensions, cooperative=cooperative),
-    )
-
-
 def _check_change(options: BounceOptions, *, draw: str) -> None:
     """Refuse options that do not go with a change of the topology."""
     if draw == "all":
@@ -281,33 +228,13 @@ def _check_change(options: BounceOptions, *, draw: str) -> None:
             )
 
 
-def _draw_group(options: BounceOptions) -> BounceOptions:
-    """Fill in the dimensions."""
-    dimensions, is_static = draw_dimensions(options.seed, options.members)
-    drawn = _drawn_static(options, is_static=is_static)
-    if drawn.static:  # its coordinator answers a member that has moved without telling the leader
-        dimensions = replace(dimensions, moves=False)
-    return replace(drawn, dimensions=dimensions, draw_all=False)
-
-
-def _drawn_static(options: BounceOptions, *, is_static: bool) -> BounceOptions:
-    """Fill in whether members are static; a group that was asked to be static stays so.
-
-    A failover of the coordinator may fence a static member for good, which is known.
-    """
-    if not (is_static or options.static):
-        return options
-    return replace(options, static=True, faults=options.faults - {"coordinator"})
-
-
 def read_options(given: Mapping[str, Any]) -> BounceOptions:
     """Check what can be checked before anything runs.
 
     Args:
-        given: seed, old, new, members, threads, static, partitions, offline, force as in
-            `BounceOptions`, `draw` as text: releases, all or topology, `topology`
-            as text, and `faults` as text: none, all, or a
-            comma separated list.
+        given: seed, old, new, members, threads, static, partitions, offline, force,
+            waits_for_sessions as in `BounceOptions`, `draw` as text: releases, all or topology,
+            `topology` as text, and `faults` as text: none, all, or a comma separated list.
 
     Raises:
         OptionError: an unknown fault, or options that do not fit together.
@@ -337,6 +264,7 @@ def read_options(given: Mapping[str, Any]) -> BounceOptions:
         faults=faults,
         offline=given["offline"],
         force=given["force"],
+        waits_for_sessions=given["waits_for_sessions"],
         draw_all=given["draw"] == "all",
         topology=None if given["topology"] is None else ChangeKind(given["topology"]),
         draw_topology=given["draw"] == "topology",

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from assignor.cli.features.confirmation import Refused, confirm
+from assignor.cli.features.dependents import objections
 from assignor.cli.features.level_admins import (
     ClusterLevelAdmin,
     DirectoryLevelAdmin,
@@ -250,8 +251,14 @@ def _down(unsafe: bool) -> UpdateKind:  # noqa: FBT001 one flag, named by its pa
     return UpdateKind.UNSAFE_DOWNGRADE if unsafe else UpdateKind.SAFE_DOWNGRADE
 
 
-def _change(plan: Plan, *, dry_run: bool, form: str, yes: bool = True, **where: Any) -> None:
-    """Compute the updates, ask for confirmation, apply them, and print the result."""
+def _change(
+    plan: Plan, *, dry_run: bool, form: str, yes: bool = True, force: bool = True, **where: Any
+) -> None:
+    """Compute the updates, ask for confirmation, apply them, and print the result.
+
+    Raises:
+        Refused: live groups depend on a feature that is disabled, and `force` is not given.
+    """
     with _level_admin(**where) as admin:
         described = admin.describe()
         try:
@@ -260,6 +267,11 @@ def _change(plan: Plan, *, dry_run: bool, form: str, yes: bool = True, **where: 
             raise BadInput(str(error)) from None
         for warning in described.notes:
             warn(warning)
+        refused = () if force else tuple(objections(admin, updates))
+        for sentence in refused:
+            say("assignor", sentence)
+        if refused:
+            raise Refused
         if not dry_run and not yes:
             _confirm(described, updates)
         results = admin.update(updates, dry_run=dry_run) if updates else ()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from assignor.cli.toolkit.connect import ConnectFailure, NotAllowed
+from assignor.inspection import DescribedGroup
 from assignor.levels import (
     Described,
     LevelResult,
@@ -110,6 +111,12 @@ class ClusterLevelAdmin:
             finalized=newest_levels(answer.finalized for answer in answers),
         )
         return Survey(described=described, nodes=nodes)
+
+    def groups(self) -> list[DescribedGroup]:
+        """Return every group of the cluster that the user may describe, without members."""
+        from assignor.adapters.admin import list_groups  # noqa: PLC0415 as above
+
+        return list_groups(self._admin)
 
     def update(self, updates: Sequence[FeatureUpdate], *, dry_run: bool) -> tuple[LevelResult, ...]:
         """Send the updates to the controller and return its answers."""

@@ -43,6 +43,9 @@ lower_options: Decorator = all_of(
         update_options,
         click.option("--unsafe", is_flag=True, help="Allow a downgrade that loses metadata."),
         click.option("--yes", is_flag=True, help="Skip the confirmation."),
+        click.option(
+            "--force", is_flag=True, help="Disable a feature although live groups depend on it."
+        ),
     )
 )
 """The options of a change that lowers levels."""

@@ -8,9 +8,17 @@ from rich.text import Text
 from assignor.cli.inspect.columns import name_width, number, plain_table
 from assignor.cli.inspect.streams_groups import streams_row
 from assignor.cli.toolkit.text import TextTable, line
-from assignor.inspection import GroupInspection, few, is_broker_side
+from assignor.inspection import (
+    STREAMS_PROTOCOL,
+    DescribedGroup,
+    GroupInspection,
+    few,
+    is_broker_side,
+)
 
 _ABOUT_VERSIONS: Final = frozenset({"holds-version", "before-probing"})
+NOTES: Final = frozenset({"not-shown"})
+"""Kinds of findings that need no action."""
 
 
 def render_groups(looks: Sequence[GroupInspection], *, width: int | None = None) -> TextTable:
@@ -35,6 +43,16 @@ def render_groups(looks: Sequence[GroupInspection], *, width: int | None = None)
     return table
 
 
+def _protocol(described: DescribedGroup) -> str:
+    """Return how a group gets its tasks: its assignor, or the protocol that has one of its own."""
+    if described.group_type == "streams":
+        return "KIP-1071"
+    if described.protocol_name == STREAMS_PROTOCOL:
+        return "Streams"
+    is_classic = described.group_type in ("", "classic")
+    return described.protocol_name or ("-" if is_classic else described.group_type)
+
+
 def not_shown(error: Exception) -> str:
     """Return the message for a group that cannot be shown."""
     return f"cannot be shown: {type(error).__name__}: {error}"
@@ -48,7 +66,7 @@ def _group_row(look: GroupInspection) -> list[str | Text]:
         version = f"{versions.in_force} of {versions.possible}" if ahead else f"{versions.in_force}"
         names = [holder.client for holder in versions.holders]
         held_down = f"limited by {few(names)}" if names else ""
-    others = [finding for finding in look.findings if finding.kind not in _ABOUT_VERSIONS]
+    others = [f for f in look.findings if f.kind not in _ABOUT_VERSIONS | NOTES]
     notes = f"{len(others)} finding{'s' if len(others) > 1 else ''}" if others else ""
     if others and not look.members:
         notes = others[0].sentence
@@ -58,7 +76,7 @@ def _group_row(look: GroupInspection) -> list[str | Text]:
     return [
         described.group_id,
         described.state,
-        described.protocol_name or described.group_type or described.protocol_type,
+        _protocol(described),
         members,
         number(look.lag),
         version,

@@ -55,6 +55,7 @@ PROGRAM inspect --bootstrap-server localhost:9092 --group orders \\
     --save group.json --dies CLIENT
 PROGRAM assign --problem group.json --simulate
 """
+_NOT_LISTED = "Groups that this user may not describe are not listed."
 _EXITS = {
     1: "the group does not exist, is not authorized, or cannot be shown or saved",
     3: NO_BROKER,
@@ -184,7 +185,9 @@ def _rendered(
 ) -> RenderableType:
     if given["everything"]:
         width = console.width if console.is_terminal else None
-        return render_groups(looks, width=width) if looks else Text("the cluster has no groups")
+        if not looks:
+            return Text("no group that this user may describe")
+        return Group(render_groups(looks, width=width), Text(_NOT_LISTED, style="dim"))
     now_ms = int(time.time() * 1000)
     try:
         return render_group(

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from assignor.cli.inspect.all_groups import NOTES
 from assignor.cli.inspect.columns import GAP, NAME_LEAST, name_width, number, plain_table
 from assignor.cli.inspect.streams_groups import streams_parts
 from assignor.cli.inspect.topologies import topology_change, topology_versions
@@ -35,7 +36,15 @@ CLIENTS_SHOWN = 100
 
 _BAD = frozenset(
     {
-        *("unreadable", "error", "shutdown", "owned-twice", "not-owned", "record-size"),
+        *(
+            "unreadable",
+            "cannot-read",
+            "error",
+            "shutdown",
+            "owned-twice",
+            "not-owned",
+            "record-size",
+        ),
         *("topology-waits", "not-ready", "impossible", "no-task", "source-topic"),
     }
 )
@@ -299,9 +308,10 @@ def _tasks(look: GroupInspection, width: int, *, cut: bool) -> TextTable:
 
 def _findings(look: GroupInspection) -> Iterator[RenderableType]:
     for finding in look.findings:
-        style = "red" if finding.kind in _BAD else "yellow"
+        is_note = finding.kind in NOTES
+        style = "red" if finding.kind in _BAD else "dim" if is_note else "yellow"
         mark = text_grid(gap=1)
         mark.add_column(no_wrap=True)
         mark.add_column(overflow="fold")
-        mark.add_row(line("!", style), line(finding.sentence))
+        mark.add_row(line("-" if is_note else "!", style), line(finding.sentence))
         yield mark

@@ -49,6 +49,7 @@ class ReleaseChange:
         uses: features of the application that are concerned; empty: every application.
         unless: features with which the change has no effect.
         at_switch: it is due at the step that switches processing.guarantee, if the path has one.
+        from_below: it concerns only paths that start below this release; empty: all.
         also: other ranges of releases with the change, as (first, first later one without it).
         back: what changes when the group returns to a release without it; empty: nothing is said.
         back_action: what to do about `back`.
@@ -66,6 +67,7 @@ class ReleaseChange:
     uses: tuple[Use, ...] = ()
     unless: tuple[Use, ...] = ()
     at_switch: bool = False
+    from_below: str = ""
     back: str = ""
     back_action: str = ""
     back_when: When = When.AFTER
@@ -137,15 +139,25 @@ def changes_between(
     return tuple(sorted(found, key=lambda change: list(Subject).index(change.subject)))
 
 
+def _action_back(row: ReleaseChange, first: Release) -> str:
+    """Return what to do about a defect that a group returns to, from a release without it."""
+    fixes = [find_release(until).order for _, until in row.ranges if until]
+    if not fixes or min(fixes) < first.order:
+        return row.action
+    return f"no release below {first.name}, which the group leaves, is without it"
+
+
 def _on_path(row: ReleaseChange, stops: Sequence[Release]) -> list[PathChange]:
     first, *later = stops
     if any(stop.is_native for stop in stops):
         return []  # members of this project run neither Java nor Kafka's settings
     is_upgrade = not later or first.order < later[-1].order
     is_known = row.is_in(first)
+    if row.from_below and first.order >= find_release(row.from_below).order:
+        return []
     if not is_known and (is_upgrade or row.subject is Subject.DEFECT):
         reached = [stop for stop in later if row.is_in(stop)]
-        what, action = row.what, row.action
+        what, action = row.what, row.action if is_upgrade else _action_back(row, first)
     elif is_known and not is_upgrade:
         reached = [stop for stop in later if not row.is_in(stop)]
         what, action = row.back, row.back_action

@@ -59,8 +59,8 @@ class Condition(NamedTuple):
         return bool(self.action) or self.is_to_do
 
 
-def page_html(title: str, decision: Decision, body: str) -> str:
-    """Return the page; `title` and the decision are escaped here, `body` is HTML."""
+def page_html(title: str, decision: Decision, body: str, *, kind: str = "Upgrade") -> str:
+    """Return the page; `title` and the decision are escaped here, `body` and `kind` are HTML."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
@@ -68,7 +68,7 @@ def page_html(title: str, decision: Decision, body: str) -> str:
         f'<link rel="icon" href="data:,"><title>{escape(title)}: {escape(decision.words)}</title>'
         f"<style>{_STYLE}</style></head><body>\n"
         f'<h1><span class="verdict {decision.colour}">{escape(decision.words)}</span>'
-        f"Upgrade of Kafka Streams, {escape(title)}</h1>\n{body}</body></html>\n"
+        f"{kind} of Kafka Streams, {escape(title)}</h1>\n{body}</body></html>\n"
     )
 
 

@@ -10,8 +10,9 @@ from html import escape
 from pathlib import Path
 
 from encoding import shown
+from probing import Direction
 from system_tests.plan.changes import When
-from system_tests.plan.cost import Leg, StepCost, legs_of
+from system_tests.plan.cost import Leg, StepCost, legs_of, options_of
 from system_tests.plan.cost_text import (
     actions_before,
     definitions,
@@ -35,7 +36,7 @@ from system_tests.plan.report.html import (
     write_html,
 )
 from system_tests.plan.report.signs import StepSigns, always, patience, signs_of
-from system_tests.plan.steps import UpgradePlan
+from system_tests.plan.steps import UpgradePlan, is_fatal
 from system_tests.plan.text import assumptions, headline
 from system_tests.plan.workers import run_jobs
 from system_tests.report import Story, story_of_simulation
@@ -67,7 +68,7 @@ def plan_page(
     found = _conditions(made, actions_before(made.steps, costs, group) if costs else [])
     return page_html(
         title,
-        _decision(made, group),
+        _decision(made, group, costs or ()),
         f"<p>{escape(headline(made))}</p>\n{_facts(made, costs or (), group, found)}\n"
         f"<h2>Steps</h2>\n{_steps(made, steps)}\n"
         f'<p class="small"><b>Watch in every step:</b> {escape(watch)}. <b>Stop in every step'
@@ -81,16 +82,22 @@ def plan_page(
         + f"{SIGNATURES}{_conditions_html(found)}"
         + (f'<h2>Not rehearsed</h2>\n<p class="small">{escape(left_out)}</p>\n' if left_out else "")
         + f'<h2>Not checked</h2>\n<p class="small">{escape("; ".join(made.not_checked))}</p>\n',
+        kind="Rollback" if made.direction is Direction.ROLLBACK else "Upgrade",
     )
 
 
-def _decision(made: UpgradePlan, group: SimulatedGroup) -> Decision:
-    """Return the decision that the plan supports."""
+def _decision(made: UpgradePlan, group: SimulatedGroup, costs: Sequence[StepCost]) -> Decision:
+    """Return the decision that the plan and its simulated bounces support."""
+    if any(cost.kills for cost in costs):
+        return Decision("no go: this way kills members", "stop")
+    if any(cost.is_bad for cost in costs):
+        return Decision("no go: simulated bounces break a rule", "stop")
     if not made.rolling:
         return Decision("no go as a rolling upgrade", "stop")
-    if any(warning.startswith(FATAL) for warning in made.warnings):
+    if is_fatal(made):
         return Decision("no go: members can die", "stop")
-    if made.steps and (made.no_return is not None or not group.is_real):
+    is_unsure = group.has_more_state or not group.is_real
+    if made.steps and (made.no_return is not None or is_unsure):
         return Decision("go, if the points below are met", "check")
     has_conditions = bool(made.warnings or made.changes or made.bugs)
     return Decision("go, if the points below are met" if has_conditions else "go", "go")
@@ -117,7 +124,11 @@ def _facts(
     group: SimulatedGroup,
     found: Mapping[When, Sequence[Condition]],
 ) -> str:
-    worst = max(costs, key=lambda cost: cost.spread("longest_pause_ms")[1], default=None)
+    worst = max(
+        filter(lambda cost: cost.is_cost, costs),
+        key=lambda cost: cost.spread("longest_pause_ms")[1],
+        default=None,
+    )
     back = "none on this path" if made.no_return is None else f"step {made.no_return}"
     boxes = {when: sum(row.has_box for row in rows) for when, rows in found.items()}
     facts = [
@@ -217,8 +228,7 @@ def _title(made: UpgradePlan, numbers: Sequence[int]) -> str:
 
 
 def _story(group: SimulatedGroup, leg: Leg) -> Story:
-    old, new, offline = leg
-    outcome = run_bounce(group.options(seed=0, old=old, new=new, offline=offline))
+    outcome = run_bounce(options_of(group, leg, seed=0))
     return with_tasks(story_of_simulation(outcome), group.tasks)
 
 

@@ -16,8 +16,9 @@ from system_tests.plan.cost_text import (
 )
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.rehearsal import rehearsal_of
-from system_tests.plan.steps import PlanStep, UpgradePlan
-from system_tests.plan.text import step_text
+from system_tests.plan.steps import UpgradePlan
+from system_tests.plan.text import back_lines, step_text
+from system_tests.plan.way import PlanStep
 
 _PATIENCE = 2
 _LEAST_WAIT_MS = 30_000
@@ -51,20 +52,23 @@ def signs_of(
 
     `so_far`: the costs of the steps up to this one; empty if nothing is simulated.
     """
-    cost = so_far[-1] if so_far else None
+    cost = so_far[-1] if so_far and so_far[-1].is_cost else None
     wait_s = _wait_s(step, cost, group)
     return StepSigns(
         todo=step_text(step),
         rehearsal=rehearsal_of(made, step, group),
-        seen=(version_text(step), *(() if cost is None else _seen(step, cost, group))),
+        seen=(
+            version_text(step),
+            *(so_far[-1].verdict if so_far else ()),
+            *(() if cost is None else _seen(step, cost, group)),
+        ),
         done=(_sign_of_done(step),),
         stop=(
             f"not Stable {wait_s:.0f} s after a start",
             f"lag that grows {wait_s:.0f} s after Stable",
         ),
         back=(
-            step.back.sentence,
-            *step.back.costs,
+            *back_lines(step),
             *(() if cost is None else price_of_return(step, so_far, group)),
         ),
     )

@@ -1,14 +1,26 @@
 """The simulated group: threads, disks, coordinator, messages on their way, one clock."""
 
 from system_tests.sim.world.behaviour import Behaviour, behaviour_of
-from system_tests.sim.world.consumer import GROUP, beat
+from system_tests.sim.world.consumer import beat
 from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions
 from system_tests.sim.world.disk import StateRates
 from system_tests.sim.world.leading import lead
-from system_tests.sim.world.observing import next_followup_ms, rested, routed_by
+from system_tests.sim.world.observing import (
+    has_forgotten,
+    next_followup_ms,
+    rested,
+    routed_by,
+)
 from system_tests.sim.world.remembered import forget_answers
 from system_tests.sim.world.scheduler import Pending, Scheduler
-from system_tests.sim.world.setup import INSTANCE, RESTARTS, Application, Network, WorldSetup
+from system_tests.sim.world.setup import (
+    GROUP,
+    INSTANCE,
+    RESTARTS,
+    Application,
+    Network,
+    WorldSetup,
+)
 from system_tests.sim.world.simulation import World
 from system_tests.sim.world.state import LeaderPlace, Led, MemberIds
 from system_tests.sim.world.thread import Phase, StreamThread
@@ -38,6 +50,7 @@ __all__ = [
     "beat",
     "behaviour_of",
     "forget_answers",
+    "has_forgotten",
     "lead",
     "next_followup_ms",
     "read_assignment",

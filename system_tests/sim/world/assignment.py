@@ -27,9 +27,9 @@ from probing import (
 from probing.topologies import newest_memory
 from system_tests.coordinator import ErrorCode, LeaveGroup, LeavingMember, SyncAnswer
 from system_tests.sim.events import Cause, Rejoined, Took
-from system_tests.sim.world.consumer import GROUP, again, give, join, lose
+from system_tests.sim.world.consumer import again, give, join, lose
 from system_tests.sim.world.observing import followed
-from system_tests.sim.world.setup import Application
+from system_tests.sim.world.setup import GROUP, Application
 from system_tests.sim.world.state import WorldState
 from system_tests.sim.world.thread import Partitions, Phase, StreamThread
 from system_tests.sim.world.transport import beat_later, later, poll_later, send

@@ -29,12 +29,12 @@ from system_tests.coordinator import (
 )
 from system_tests.sim.events import Cause, Gave, Wrote
 from system_tests.sim.world.observing import KEPT_DECISIONS
+from system_tests.sim.world.setup import GROUP
 from system_tests.sim.world.state import LeaderPlace, Led, WorldState
 from system_tests.sim.world.thread import Partitions, Phase, StreamThread
 from system_tests.sim.world.transport import ask, beat_later, poll_later, send
 from system_tests.sim.world.wire import ConsumerSubscription, WireError, write_subscription
 
-GROUP = "g"
 _REBALANCE_TIMEOUT_MS = 300_000
 _RETRY_MS = 100
 

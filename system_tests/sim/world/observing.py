@@ -33,6 +33,7 @@ from system_tests.sim.events import (
     Took,
     hosts_of,
 )
+from system_tests.sim.world.setup import GROUP
 from system_tests.sim.world.state import WorldState
 from system_tests.sim.world.thread import Phase, StreamThread
 from system_tests.sim.world.wire import read_subscription
@@ -253,3 +254,10 @@ def restoring_ms(world: WorldState) -> int:
     """Return how long members still restore state of active tasks that they took; 0: not at all."""
     took = (event for event in world.trace if isinstance(event, Took))
     return max(0, max((event.at_ms + event.restore_ms for event in took), default=0) - world.now_ms)
+
+
+def has_forgotten(world: WorldState, process: int) -> bool:
+    """Return whether the coordinator has no member of a process any more."""
+    threads = {thread.name for thread in world.threads if thread.process == process}
+    described = world.coordinator.describe(GROUP)
+    return not any(world.member_ids.names[m.member_id] in threads for m in described.members)

@@ -26,6 +26,7 @@ from system_tests.topology_changes import EXTRA, WORDS, Form, TopologyChange, fo
 from system_tests.trace import lane_name
 
 TOPIC = "lines"
+GROUP = "g"
 INSTANCE = "-instance"
 _APP = "app"
 

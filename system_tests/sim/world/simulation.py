@@ -15,7 +15,7 @@ from system_tests.sim.world import assignment, consumer
 from system_tests.sim.world.behaviour import behaviour_of
 from system_tests.sim.world.leading import lead
 from system_tests.sim.world.scheduler import Pending, Scheduler
-from system_tests.sim.world.setup import WorldSetup
+from system_tests.sim.world.setup import GROUP, WorldSetup
 from system_tests.sim.world.state import Lead, MemberIds, WorldState
 from system_tests.sim.world.thread import Phase, StreamThread
 from system_tests.sim.world.transport import absorb, poll_later
@@ -112,7 +112,7 @@ class World(WorldState):
                 return False
         if any(self._concerns(pending) for pending in self.scheduler.unordered()):
             return False
-        described = self.coordinator.describe(consumer.GROUP)
+        described = self.coordinator.describe(GROUP)
         members = {(t.member_id, t.generation) for t in self.threads if t.is_up}
         return up > 0 and members == {
             (m.member_id, described.generation) for m in described.members
@@ -234,14 +234,14 @@ class World(WorldState):
     def move_coordinator(self) -> None:
         """Move the coordinator to another broker, which loads what was stored of the group."""
         self.record(Happened(self.now_ms, "", "the coordinator moves"))
-        absorb(self, self.coordinator.reload(consumer.GROUP, now_ms=self.now_ms))
+        absorb(self, self.coordinator.reload(GROUP, now_ms=self.now_ms))
 
     def force_rebalance(self) -> bool:
         """Let the group's leader join again, upon which a coordinator always starts a rebalance.
 
         A leader does so when the partitions of a topic change. Returns False if no leader is up.
         """
-        leader_id = self.coordinator.describe(consumer.GROUP).leader_id
+        leader_id = self.coordinator.describe(GROUP).leader_id
         leader = next((t for t in self.threads if t.is_up and t.member_id == leader_id), None)
         if leader is None:
             return False

@@ -183,11 +183,11 @@ def test_all_groups_are_one_row_each():
     ]
     assert shown(render_groups(looks), 80) == [
         "group                state   assignor  members  lag  version  findings",
-        "app                  Stable  stream          3   10  11       2 findings",
-        "word-count-02a54210  Stable  stream          4   13  2 of 11  limited by old",
-        "app                  Empty   consumer        0    ?",
+        "app                  Stable  Streams         3   10  11       2 findings",
+        "word-count-02a54210  Stable  Streams         4   13  2 of 11  limited by old",
+        "app                  Empty   -               0    ?",
         "app                  Stable  range           1    ?",
-        "app                  Stable  streams         ?    ?",
+        "app                  Stable  KIP-1071        ?    ?",
     ]
 
 

@@ -23,6 +23,10 @@ EXAMPLES = {
         group_of(replace(member("a", active=[T00, T01]), metadata=b"\0")),
         "ends in version",
     ),
+    "cannot-read": (
+        group_of(member("a", used=9, supported=9, active=[T00, T01], answer={"version": 11})),
+        "a was given an assignment in version 11 and reads up to 9: its program ends",
+    ),
     "error": (
         group_of(member("a", answer={"error_code": 1})),
         "error 1 (INCOMPLETE_SOURCE_TOPIC_METADATA) to a",

@@ -220,7 +220,7 @@ def test_a_row_of_all_groups_has_members_epoch_and_moves():
     console.print(render_groups([look]))
     [_, row] = console.export_text().strip().splitlines()
     assert " ".join(row.split()) == (
-        "g Reconciling streams 2 16 epoch 3 task 0_1, 1_1 moves to b when a has stopped it"
+        "g Reconciling KIP-1071 2 16 epoch 3 task 0_1, 1_1 moves to b when a has stopped it"
     )
 
 

@@ -11,10 +11,9 @@ def notes(old, new):
 @pytest.mark.parametrize(
     ("old", "new", "has"),
     [
-        ("2.8", "3.4", "foreign-key join"),
         ("3.3", "3.9", "KIP-904"),
         ("3.4", "4.3", "KIP-904"),
-        ("1.1", "3.9", "foreign-key join"),
+        ("1.1", "3.9", "KIP-904"),
     ],
 )
 def test_features_with_formats_of_their_own_ask_for_two_bounces(old, new, has):
@@ -48,7 +47,7 @@ def test_a_rollback_has_no_upgrade_from_of_the_later_release():
 
 
 def test_formats_that_came_with_the_very_release_do_not_go_back():
-    for first, before in (("3.0.0", "2.8"), ("3.5.0", "3.4"), ("4.0.0", "3.9"), ("4.3.0", "4.2")):
+    for first, before in (("3.0.0", "2.8"), ("4.0.0", "3.9"), ("4.3.0", "4.2")):
         assert f"since {first} " in notes(first, before)
 
 
@@ -59,8 +58,8 @@ def test_between_native_and_kafka_releases_no_format_is_named():
 
 def test_notes_are_read_by_operators_word_for_word():
     assert notes_for(find_release("2.8"), find_release("3.3"))[0] == (
-        "foreign-key join subscriptions (KAFKA-13769, KAFKA-14646): an application that uses them"
-        " cannot be bounced to 3.3.2; stop all members, or use a later release"
+        "foreign-key join subscriptions (KAFKA-13769): an application that uses them cannot be"
+        " bounced between 2.8.2 and 3.3.2; stop all members"
     )
     assert notes("3.9", "native") == (
         "members of 3.9.2 move partitions cooperatively, native members eagerly by default; the"
@@ -68,9 +67,8 @@ def test_notes_are_read_by_operators_word_for_word():
     )
     assert notes_for(find_release("3.4"), find_release("3.5.0"))[:2] == (
         (
-            "KTable repartition topics (KIP-904): two bounces would be needed, but upgrade.from=3.4"
-            " is accepted by the configuration, unknown to the assignor in 3.5.0; use a later"
-            " patch of 3.5"
+            "KTable repartition topics (KIP-904): an application that uses them needs two bounces,"
+            " the first with upgrade.from=3.3"
         ),
         (
             "do not set upgrade.from=3.4 on 3.5.0: it is accepted by the configuration, unknown to"
@@ -84,16 +82,20 @@ def test_from_3_5_on_no_format_changes():
     assert "KIP-904" not in notes("3.3", "3.4")
 
 
-def test_foreign_key_joins_cannot_be_bounced_to_3_3():
-    assert "cannot be bounced to 3.3.2" in notes("2.8", "3.3")
-    assert "KAFKA-13769" in notes("2.8", "3.3")
+@pytest.mark.parametrize("new", ["3.3.0", "3.4", "3.9", "4.3"])
+def test_foreign_key_joins_cannot_be_bounced_over_3_3_in_either_direction(new):
+    for found in (notes("2.8", new), notes(new, "2.8")):
+        assert "KAFKA-13769" in found
+        assert "cannot be bounced between" in found
+    assert "KAFKA-13769" not in notes("3.3", new)
+    assert "KAFKA-13769" not in notes("2.3", new)  # foreign-key joins exist since 2.4
 
 
 @pytest.mark.parametrize("patch", ["3.5.0", "3.5.1"])
 def test_the_value_that_crashes_is_warned_of(patch):
     found = notes("3.4", patch)
     assert f"do not set upgrade.from=3.4 on {patch}" in found
-    assert "use a later patch of 3.5" in found
+    assert "the first with upgrade.from=3.3" in found
     assert "do not set" not in notes("3.4", "3.5.2")
 
 

@@ -1,6 +1,7 @@
 """Simulated costs: ranges, causes, and groups of other sizes."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -18,13 +19,16 @@ from system_tests.plan import (
     step_costs,
 )
 from system_tests.plan import group as model
+from system_tests.plan.cost import legs_of
 from system_tests.plan.cost_text import (
     causes_of,
+    cost_document,
     count_text,
     duration_text,
     seconds_text,
     simulated_text,
 )
+from system_tests.sim import Broken
 
 
 def plan(old, new, *uses):
@@ -38,7 +42,7 @@ def cost(old, new, *uses, seeds=3, **group):
 
 def run(pause_ms, **other):
     zeros = dict.fromkeys(StepRun.__dataclass_fields__, 0)
-    return StepRun(**{**zeros, "pause_ms": pause_ms, **other})
+    return StepRun(**{**zeros, "broken": (), "known": (), "pause_ms": pause_ms, **other})
 
 
 def test_a_range_leaves_out_five_percent_at_each_end():
@@ -199,3 +203,38 @@ def test_rebalances_after_the_last_bounce_are_simulated_up_to_a_bound(monkeypatc
     assert (whole.is_warming, bounded.is_warming) == (False, True)
     text = "\n".join(costs_lines(made.steps[-1:], (bounded,), group))
     assert "to move partitions; copies still warm up at the end of the simulation)" in text
+
+
+DEATH = Broken(rule="nobody dies", at_ms=7, sentence="a died")
+TWICE = Broken(rule="one active", at_ms=7, sentence="two members run 0_0")
+
+
+@pytest.mark.parametrize(
+    ("broken", "known", "is_cost", "is_bad", "words"),
+    [
+        (DEATH, (), False, True, "this way kills members: in 2 of 3 simulated bounces, a died"),
+        (DEATH, ("KAFKA-1",), False, True, "this way kills members"),
+        (TWICE, (), True, True, "2 of 3 simulated bounces broke a rule: one active: two members"),
+        (TWICE, ("KAFKA-1",), True, False, "broke a rule (KAFKA-1): one active"),
+    ],
+)
+def test_a_bounce_that_breaks_a_rule_is_not_a_cost(broken, known, is_cost, is_bad, words):
+    made = plan("3.9", "4.1")
+    bad = replace(run(9_000_000), broken=(broken,), known=known)
+    found = StepCost((run(10), bad, bad))
+    assert (found.is_cost, found.is_bad) == (is_cost, is_bad)
+    shown = "\n".join(costs_lines(made.steps, (found,), SimulatedGroup()))
+    assert words in shown
+    assert "9,000" not in shown
+    assert ("rebalances (" in shown) is is_cost
+    assert cost_document(found)["kills"] is (broken is DEATH)
+
+
+def test_the_costs_are_of_the_bounces_that_are_printed():
+    """Static members wait for their sessions, so that none is given an answer it cannot read."""
+    made, (found,) = cost("3.9", "3.1", Use.STATIC, seeds=4, is_static=True)
+    assert made.steps[0].expires
+    assert found.broken == ()
+    assert found.share("session_ms") > 0.5
+    pinned = plan("3.4", "3.9", Use.KTABLE)
+    assert [leg.stages for leg in legs_of(pinned)] == [(("3.9.2", "3.4"), ("3.9.2", None))]

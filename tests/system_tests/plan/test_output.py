@@ -10,6 +10,7 @@ from probing import find_release
 from system_tests.cli import plan as command
 from system_tests.cli.main import main
 from system_tests.plan import SIGNS, SimulatedGroup, StepCost, StepRun, Use, costs_lines, make_plan
+from system_tests.sim import Broken
 
 
 def run(words):
@@ -140,3 +141,15 @@ def test_what_exactly_once_changes_of_the_costs_is_said():
     words = "exactly-once: the figures are the same with and without it"
     assert words in "\n".join(costs_lines(*costs, [Use.EOS]))
     assert words not in "\n".join(costs_lines(*costs))
+
+
+def test_the_status_is_1_if_a_simulated_bounce_kills_members(monkeypatch):
+    death = Broken(rule="nobody dies", at_ms=1, sentence="a died")
+    monkeypatch.setattr(
+        command, "step_costs", lambda *_args, **_options: (cost_of(broken=(death,), known=()),)
+    )
+    done = run("--from 3.9 --to 4.3")
+    assert done.exit_code == 1
+    assert "this way kills members" in done.stdout
+    assert "this step has no costs" in done.stdout
+    assert "takes about" not in done.stdout

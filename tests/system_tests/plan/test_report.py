@@ -11,6 +11,7 @@ from system_tests.cli.main import main
 from system_tests.plan import NOT_REHEARSED, SimulatedGroup, StepCost, StepRun, Use, make_plan
 from system_tests.plan.report import plan_page, signs_of
 from system_tests.plan.report.signs import version_text
+from system_tests.sim import Broken
 from tests.system_tests.report.browser import drawn
 
 MOST_BYTES = 1_000_000
@@ -87,6 +88,15 @@ def test_members_that_can_die_and_offline_upgrades_are_no_go():
     shown = plan_page(offline, costs_of(offline), SimulatedGroup())
     assert "no go as a rolling upgrade" in shown
     assert "stop all members" in shown
+
+
+def test_simulated_bounces_that_kill_members_are_no_go_and_no_figures():
+    made, death = plan("3.9", "4.1"), Broken(rule="nobody dies", at_ms=1, sentence="a died")
+    page = plan_page(made, costs_of(made, broken=(death,), known=()), SimulatedGroup(is_real=True))
+    assert '<span class="verdict stop">no go: this way kills members' in page
+    assert "this way kills members: in 1 of 1 simulated bounces, a died" in page
+    assert "a partition pauses" not in page
+    assert "longest pause of a partition</" not in page
 
 
 @pytest.mark.parametrize(
@@ -180,6 +190,7 @@ def test_a_rollback_that_deletes_state_is_amber_and_names_the_deletion():
     known = SimulatedGroup(is_real=True)
     page = plan_page(made, costs_of(made), known)
     assert '<span class="verdict check">' in page
+    assert "</span>Rollback of Kafka Streams, 4.1.2 to 3.9.2" in page
     assert "delete its state directories while it is stopped" in page
     assert "point of no return" in page
     free = plan("3.9", "3.8", Use.KTABLE)

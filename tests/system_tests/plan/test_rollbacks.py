@@ -1,7 +1,6 @@
 """Rollbacks: what every pair of releases demands on the way back, the same in plans up and down."""
 
 import json
-import re
 from functools import cache
 from itertools import combinations
 
@@ -26,64 +25,128 @@ def plan(old, new, *uses):
     return make_plan(find_release(old), find_release(new), frozenset(uses))
 
 
-def between(low, high, *, is_state):
+def between(low, high):
     return [
         row.since
         for row in ONE_WAY_FORMATS
-        if row.is_state is is_state and low.order < find_release(row.since).order <= high.order
+        if low.order < find_release(row.since).order <= high.order
     ]
 
 
-def demanded(made):
-    return {demand for step in made.steps for demand in step.demands}
+def demanded(steps):
+    return {demand for step in steps for demand in step.demands}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("uses", [(), (Use.EOS,)], ids=["plain", "eos"])
-def test_a_plan_downwards_deletes_the_state_that_the_way_back_of_the_plan_upwards_deletes(uses):
-    earliest = find_release("0.11.0.0").order if uses else KAFKA[0].order
-    for low, high in (pair for pair in PAIRS if pair[0].order >= earliest):
-        up, down = plan(low.name, high.name, *uses), plan(high.name, low.name, *uses)
-        lost = between(low, high, is_state=True)
-        assert demanded(down) == set(up.steps[-1].back.costs), (low.name, high.name)
-        assert {demand.split()[1] for demand in demanded(down)} == set(lost)
-        assert (down.no_return is None) == (down.rolling and not lost), (high.name, low.name)
-        assert any(step.deletes_state for step in down.steps) == bool(lost)
+def actions(steps):
+    return [
+        (s.release, s.upgrade_from, s.rolling, s.deletes_state, s.resets, s.expires, bool(s.until))
+        for s in steps
+    ]
 
 
-def test_no_release_is_started_on_state_that_it_cannot_read():
+def pairs(*uses):
+    """Return the pairs, lower first, in which both releases have the features."""
+    found = []
     for low, high in PAIRS:
-        for step in plan(high.name, low.name).steps:
+        try:
+            plan(low.name, high.name, *uses)
+        except OptionError:
+            continue
+        found.append((low, high))
+    return found
+
+
+EVERY_USE = [(), (Use.EOS,), (Use.KTABLE,), (Use.FK_JOIN,), (Use.STATIC,), tuple(Use)]
+
+
+@pytest.mark.parametrize("uses", EVERY_USE, ids=lambda uses: "+".join(uses) or "plain")
+def test_the_way_back_of_a_plan_is_the_plan_of_the_other_direction(uses):
+    """What differs is processing.guarantee alone: a plan downwards assumes version 2."""
+    for low, high in pairs(*uses):
+        for old, new in ((low, high), (high, low)):
+            forth, back = plan(old.name, new.name, *uses), plan(new.name, old.name, *uses)
+            wanted = [step for step in back.steps if step.stage >= 0 or step.upgrade_from]
+            last = forth.steps[-1].back.steps
+            found = [step for step in last if step.stage >= 0 or step.upgrade_from]
+            assert actions(found) == actions(wanted), (old.name, new.name)
+            assert demanded(found) == demanded(wanted)
+
+
+@pytest.mark.parametrize("uses", EVERY_USE, ids=lambda uses: "+".join(uses) or "plain")
+def test_every_way_back_ends_with_what_the_group_ran_at_first(uses):
+    for low, high in pairs(*uses):
+        for old, new in ((low, high), (high, low)):
+            for step in plan(old.name, new.name, *uses).steps:
+                last = step.back.steps[-1]
+                assert (last.release, last.upgrade_from) == (old.name, None)
+                lost = any(again.loses for again in step.back.steps)
+                assert lost or not between(old, find_release(step.release))
+
+
+def test_state_is_deleted_where_a_release_cannot_read_it_and_that_is_the_point_of_no_return():
+    for low, high in PAIRS:
+        down = plan(high.name, low.name)
+        lost = between(low, high)
+        assert {demand.split()[1] for demand in demanded(down.steps)} == set(lost)
+        assert (down.no_return is None) == (down.rolling and not lost), (high.name, low.name)
+        for step in down.steps:
             old, new = find_release(step.old), find_release(step.release)
-            assert step.deletes_state == bool(between(new, old, is_state=True))
+            assert step.deletes_state == bool(between(new, old))
             assert ("state directories" in step_text(step)) == step.deletes_state
 
 
 def test_a_plan_upwards_deletes_nothing():
     for low, high in PAIRS:
-        assert not demanded(plan(low.name, high.name, Use.KTABLE))
-        assert not any(step.until for step in plan(low.name, high.name, Use.KTABLE).steps)
+        steps = plan(low.name, high.name, Use.KTABLE).steps
+        assert not demanded(steps)
+        assert not any(step.until or step.loses for step in steps)
 
 
 def test_records_of_ktables_are_consumed_with_the_former_format_before_an_old_release_starts():
+    first = find_release("3.5.0").order
     for low, high in PAIRS:
         down = plan(high.name, low.name, Use.KTABLE)
         waits = [step for step in down.steps if step.until]
-        lost = between(low, high, is_state=False)
-        if not down.rolling:
-            assert any("KIP-904" in demand for demand in demanded(down)) == bool(lost)
-            continue
-        assert bool(waits) == bool(lost), (high.name, low.name)
+        assert bool(waits) == (low.order < first <= high.order), (high.name, low.name)
         for step in waits:
             after = down.steps[down.steps.index(step) + 1]
             assert (step.release, step.upgrade_from) == (step.old, find_release(low.name).series)
-            assert find_release(after.release).order < find_release("3.5.0").order
-            assert "at last until all records have been consumed" in step_text(step)
+            assert find_release(after.release).order < first
+            assert "after the last one, wait until each internal topic" in step_text(step)
 
 
-def test_foreign_key_joins_have_their_records_consumed_as_well():
-    assert plan("3.9", "3.2", Use.FK_JOIN).steps[0].until
-    assert not plan("3.9", "3.4", Use.FK_JOIN).steps[0].until
+@pytest.mark.parametrize("patch", ["3.5.0", "3.5.1"])
+def test_3_5_0_and_3_5_1_keep_the_format_with_the_value_before(patch):
+    up, down = plan("3.4.0", patch, Use.KTABLE), plan(patch, "3.4.0", Use.KTABLE)
+    assert [(s.release, s.upgrade_from) for s in up.steps] == [(patch, "3.3"), (patch, None)]
+    assert [(s.release, s.upgrade_from) for s in down.steps] == [(patch, "3.3"), ("3.4.0", None)]
+    assert any(
+        "upgrade.from=3.4 is accepted by the configuration" in why for why in up.steps[0].why
+    )
+
+
+@pytest.mark.parametrize("new", ["3.3.0", "3.4", "3.9", "4.3"])
+def test_foreign_key_joins_are_never_bounced_over_3_3_and_only_a_reset_leads_back(new):
+    up, down = plan("3.2", new, Use.FK_JOIN), plan(new, "3.2", Use.FK_JOIN)
+    assert not up.rolling
+    assert not down.rolling
+    assert (up.no_return, down.no_return) == (1, 1)
+    assert "reset the application" in step_text(down.steps[0])
+    assert [step.resets for step in up.steps[0].back.steps] == [True]
+    assert "UnsupportedVersionException" in up.obstacles[0]
+    assert plan("3.3.0", "4.3", Use.FK_JOIN).rolling
+
+
+@pytest.mark.parametrize(("old", "new", "expires"), [("3.9", "3.1", True), ("3.9", "3.2", False)])
+def test_a_static_member_waits_for_its_session_before_a_program_that_cannot_read_its_answer(
+    old, new, expires
+):
+    down, up = plan(old, new, Use.STATIC), plan(new, old, Use.STATIC)
+    for step in (down.steps[-1], up.steps[-1].back.steps[-1]):
+        assert step.expires is expires
+        assert ("only after its session has expired" in step_text(step)) is expires
+    assert not any(step.expires for step in up.steps)
+    assert not any(step.expires for step in plan(old, new).steps)
 
 
 @pytest.mark.parametrize(("old", "new"), [("4.1", "3.9"), ("3.9", "2.8"), ("2.3.1", "2.2.2")])
@@ -142,7 +205,7 @@ def test_every_way_back_of_a_rollback_ends_with_the_guarantee_that_it_started_wi
     for step in made.steps:
         is_switched |= "processing.guarantee=exactly_once" in step.settings
         if is_switched:
-            named = re.findall(r"processing.guarantee=\w+", step.back.sentence)
+            named = [name for again in step.back.steps for name in again.settings]
             assert named[-1] == guarantee != "processing.guarantee=exactly_once"
     assert is_switched
 
@@ -151,7 +214,7 @@ def test_the_command_says_that_state_is_deleted():
     words = ["plan", "--from", "4.1", "--to", "3.9", "--seeds", "1"]
     text = CliRunner().invoke(main, words).stdout
     assert "  do:   since 4.0.0 state stores are written by a newer RocksDB" in text
-    assert "!! point of no return: from here on, state is deleted and restored" in text
+    assert "!! point of no return: from here on, each direction restores all state" in text
     done = CliRunner().invoke(main, [*words, "--format", "json"])
     (step,) = json.loads(done.stdout)["steps"]
     assert (step["deletes_state"], step["until"]) == (True, "")

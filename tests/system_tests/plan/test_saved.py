@@ -165,6 +165,7 @@ def test_inspect_saves_the_instance_ids_of_static_members():
         ({"versions": [{"releases": [431]}]}, ": versions: releases has entry 431; give texts"),
         ({"versions": ["4.3.1"]}, ": an entry of versions is "),
         ({"versions": "4.3.1"}, ": versions is str; give a list"),
+        ({"loose": ["wc"]}, "unattributed_changelogs is ['wc']; give an object of topics"),
         ({"records": 2**62}, "is 4,611,686,018,427,387,904 records; plan takes up to 10,000,000"),
     ],
 )
@@ -176,7 +177,7 @@ def test_hostile_files_get_a_sentence(saved, change, sentence, to):
         client["versions"] = change.get("versions", client["versions"])
     sums = data["end_offset_sums"]
     sums[min(sums)] = change.get("records", sums[min(sums)])
-    data |= {"protocol": change.get("protocol")}
+    data |= {"protocol": change.get("protocol"), "unattributed_changelogs": change.get("loose")}
     file.write_text(json.dumps(data), encoding="utf-8")
     brokers = ("--brokers", "4.3") if to == "streams" else ()
     words = ["plan", "--problem", str(file), "--from", "3.9", "--to", to, *brokers]
@@ -210,3 +211,16 @@ def test_a_name_that_utf_8_cannot_encode_is_escaped_in_the_report(saved, tmp_pat
     done = plan("--problem", file, "--to", "next", "--report", page)
     assert done.exit_code == 0, done.output
     assert "a\\ud800b" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("records", "size"), [(7000, " (7,000 records)"), (None, "")])
+def test_changelogs_of_unknown_tasks_are_no_missing_state(saved, tmp_path, records, size):
+    file = saved("two-3.9.1", unattributed_changelogs={"wc-counts-changelog": records})
+    report = tmp_path / "plan.html"
+    words = ["plan", "--problem", str(file), "--from", "3.9.1", "--to", "4.1", "--no-costs"]
+    done = CliRunner().invoke(main, [*words, "--report", str(report)])
+    sentence = f"the group has the changelogs wc-counts-changelog{size}, and the file does not say"
+    assert sentence in done.stdout
+    page = report.read_text(encoding="utf-8")
+    assert "their restore is not in the costs" in page
+    assert 'class="verdict check"' in page

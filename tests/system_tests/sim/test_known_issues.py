@@ -3,7 +3,7 @@
 import pytest
 
 from probing import find_release
-from system_tests.sim import KNOWN, Shape, known_issues
+from system_tests.sim import KNOWN, BounceOptions, Shape, known_issues, not_modelled, run_bounce
 
 
 def shape(old, new, *, threads=1, static=False, faults=(), offline=False):
@@ -44,3 +44,25 @@ def test_most_paths_match_no_known_issue():
 def test_an_offline_upgrade_matches_no_known_issue():
     assert known_issues(shape("2.0.1", "2.3.0", offline=True)) == ()
     assert known_issues(shape("3.9.1", "2.8.2", static=True, offline=True)) == ()
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_static_rollback_is_good_if_and_only_if_members_wait_for_their_sessions(waits):
+    outcome = run_bounce(
+        BounceOptions(seed=2, old="3.9.2", new="3.1.2", static=True, waits_for_sessions=waits)
+    )
+    assert outcome.ok is waits
+    assert outcome.known == (() if waits else ("static rollback",))
+    ended = [broken.rule for broken in outcome.broken]
+    assert ("nobody dies" in ended) is not waits
+
+
+def test_formats_and_subtopologies_are_named_where_they_decide_and_nowhere_else():
+    def lines(old, new):
+        return " | ".join(not_modelled(find_release(old), find_release(new)))
+
+    for old, new in (("3.2", "3.3"), ("3.9", "3.2")):
+        assert "foreign-key join" in lines(old, new)
+    assert "KIP-904" in lines("3.4", "3.5")
+    assert "more than one subtopology" in lines("2.0.1", "3.4")
+    assert lines("3.5", "4.3") == lines("2.3.1", "2.4") == lines("3.9", "native") == ""

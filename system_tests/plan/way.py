@@ -1,0 +1,336 @@
+"""The way of a group from what it runs to what it is to run: one function, in both directions.
+
+`probing.upgrade_path` covers versions and rebalance protocols. An application depends on more:
+foreign-key joins (KAFKA-13769), KTable repartition topics (KIP-904), state on disk, exactly-once,
+static members. A way combines them into steps. An upgrade, a rollback and the way back after each
+step of either are made by `way_between`, so none of them can contradict another.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+from probing import Direction, Release, find_release, upgrade_path
+from probing import releases as data
+from system_tests.matrix import route
+from system_tests.plan.changes.formats import (
+    changed_formats,
+    deletion,
+    obstacles_of,
+    reset_demand,
+)
+from system_tests.plan.exactly_once import (
+    assumed_versions,
+    guarantee_of,
+    has_both,
+    has_version,
+    renamed_guarantee,
+    switch_reasons,
+    with_switch,
+)
+from system_tests.plan.uses import Use
+
+_CONSUMED: Final = (
+    "each internal topic has been consumed beyond the offset that it ended with when the last"
+    " member was restarted (kafka-consumer-groups.sh --describe --group: CURRENT-OFFSET)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """What every member of a group runs.
+
+    Attributes:
+        release, upgrade_from: the program, and its setting.
+        version: of exactly-once, 1 or 2; None: another guarantee, or not known.
+    """
+
+    release: Release
+    upgrade_from: str | None = None
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanStep:
+    """One step for an operator.
+
+    Attributes:
+        old: release that the members run before the step.
+        release, upgrade_from: release and setting that the members are restarted with.
+        rolling: members are restarted one at a time; False: all are stopped first.
+        settings: other settings that change, as `name=value`.
+        leg: index, from 0, of the pair of consecutive stops that this step belongs to.
+        stage: index of the bounce among those that the protocol needs; -1 if the step changes
+            settings only.
+        why: reasons, as sentences.
+        deletes_state: each member starts with an empty state directory.
+        resets: the application is reset before its members are started.
+        expires: each member is started after its session has expired.
+        until: what has to be true before the next step, as a clause; often empty.
+        demands: what else the step takes, as sentences: state to delete, a reset.
+        version: of exactly-once after the step, as of `Running`.
+        back: the way back to what the group ran at first; None within such a way.
+    """
+
+    old: str
+    release: str
+    upgrade_from: str | None
+    rolling: bool
+    leg: int
+    stage: int
+    why: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    deletes_state: bool = False
+    resets: bool = False
+    expires: bool = False
+    until: str = ""
+    demands: tuple[str, ...] = ()
+    version: int | None = None
+    back: "Way | None" = None
+
+    @property
+    def after(self) -> Running:
+        """What every member runs after the step."""
+        return Running(
+            release=find_release(self.release),
+            upgrade_from=self.upgrade_from,
+            version=self.version,
+        )
+
+    @property
+    def loses(self) -> bool:
+        """Whether the step deletes state or resets the application."""
+        return self.deletes_state or self.resets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """The steps between two things that a group runs.
+
+    Attributes:
+        stops: releases in order, the first and the last included.
+        steps: in order; empty if there is nothing to do.
+        obstacles: why rolling bounces are not possible, as sentences.
+    """
+
+    stops: tuple[Release, ...]
+    steps: tuple[PlanStep, ...]
+    obstacles: tuple[str, ...] = ()
+
+    @property
+    def rolling(self) -> bool:
+        """Whether rolling bounces are enough."""
+        return all(step.rolling for step in self.steps)
+
+    @property
+    def free(self) -> bool:
+        """Whether rolling bounces are enough, and no state is deleted."""
+        return self.rolling and not any(step.loses for step in self.steps)
+
+    @property
+    def deletions(self) -> int:
+        """How many times each member deletes its state directory."""
+        return sum(step.loses for step in self.steps)
+
+
+def assumed_running(old: Release, new: Release, uses: frozenset[Use]) -> tuple[Running, Running]:
+    """Return what a group is assumed to run before and after the path between two releases."""
+    versions = assumed_versions(old, new) if Use.EOS in uses else None
+    before, after = versions or (None, None)
+    return Running(release=old, version=before), Running(release=new, version=after)
+
+
+def way_back(step: PlanStep, first: Running, uses: frozenset[Use]) -> Way:
+    """Return the way back from a step to what the group ran at first.
+
+    It ends with the first version of exactly-once, but with version 2 on a release that has it:
+    one bounce less.
+    """
+    now = step.after
+    is_home = now.release.name == first.release.name
+    can_stay = now.version == 2 and not is_home and has_version(first.release, now.version)  # noqa: PLR2004 exactly-once version 2
+    return way_between(now, replace(first, version=2) if can_stay else first, uses)
+
+
+def way_between(now: Running, goal: Running, uses: frozenset[Use]) -> Way:
+    """Return the steps from what a group runs to what it is to run; `goal` has no pin."""
+    old, new = now.release, goal.release
+    path = upgrade_path(old, new)
+    if path.direction is Direction.NONE:
+        steps = () if now == goal else (_settings_step(now, goal),)
+        return Way(stops=(old, new), steps=tuple(steps))
+    switches = now.version != goal.version
+    bridges = () if path.possible else tuple(map(find_release, route(old, new)))
+    stops: tuple[Release, ...] = (old, *bridges, new)
+    obstacles = obstacles_of(stops, uses)
+    if obstacles or not (path.possible or bridges):
+        step = _offline_step(now, goal, (*obstacles, *path.reasons[: not path.possible]), uses)
+        return Way(stops=(old, new), steps=(step,), obstacles=obstacles)
+    stops = with_switch(stops) if switches else stops
+    at = next((stop for stop in stops if has_both(stop)), None) if switches else None
+    return Way(stops=stops, steps=_rolling_steps(now, goal, stops, at, uses))
+
+
+def _rolling_steps(
+    now: Running,
+    goal: Running,
+    stops: tuple[Release, ...],
+    at: Release | None,
+    uses: frozenset[Use],
+) -> tuple[PlanStep, ...]:
+    """Return the bounces over all stops, with the switch of exactly-once on the stop `at`."""
+    steps: list[PlanStep] = []
+    version = now.version
+    for leg, ends in enumerate(pairwise(stops)):
+        own = list(_leg_steps(leg, ends, uses))
+        if not steps and _is_done(own[0], now):
+            own = own[1:]
+        if at is not None and ends[0].name == at.name:
+            _switch(steps, own, at, (now, goal), leg)
+            version = goal.version
+            at = None
+        steps += [replace(step, version=version) if step.version is None else step for step in own]
+    if at is not None:
+        _switch(steps, [], at, (now, goal), len(stops) - 2)
+    return tuple(map(_with_guarantee_name, steps))
+
+
+def _is_done(step: PlanStep, now: Running) -> bool:
+    """Whether members run already what a bounce would start them with."""
+    return (step.release, step.upgrade_from) == (now.release.name, now.upgrade_from)
+
+
+def _with_guarantee_name(step: PlanStep) -> PlanStep:
+    """Return a step with the setting that another release names differently."""
+    old, new = find_release(step.old), find_release(step.release)
+    if step.settings or step.version is None or step.version == 1 or new.is_native:
+        return step
+    is_renamed = guarantee_of(old) != guarantee_of(new) and not old.is_native
+    return replace(step, settings=(guarantee_of(new),)) if is_renamed else step
+
+
+def _switch(
+    before: list[PlanStep],
+    after: list[PlanStep],
+    at: Release,
+    ends: tuple[Running, Running],
+    leg: int,
+) -> None:
+    """Add a switch between two legs, to a bounce of the same release if there is one.
+
+    Such a bounce sets or removes `upgrade.from` only: every member runs the release already, so
+    members may differ in processing.guarantee. Kafka's guide has both in its second round.
+    """
+    now, goal = ends
+    why = switch_reasons(now.release, at, goal.release)
+
+    def switched(step: PlanStep) -> PlanStep:
+        settings = (guarantee_of(at, goal.version or 2),)
+        return replace(step, why=(*step.why, *why), settings=settings, version=goal.version)
+
+    if after and after[0].old == after[0].release == at.name:
+        after[0] = switched(after[0])
+    elif before and before[-1].old == before[-1].release == at.name:
+        before[-1] = switched(before[-1])
+    else:
+        pin = now.upgrade_from if not before and at.name == now.release.name else None
+        step = PlanStep(
+            old=at.name,
+            release=at.name,
+            upgrade_from=pin,
+            rolling=True,
+            leg=leg,
+            stage=-1,
+        )
+        before.append(switched(step))
+
+
+def _settings_step(now: Running, goal: Running) -> PlanStep:
+    """Return the bounce that only takes settings back, on the same release."""
+    name = goal.release.name
+    is_switched = goal.version is not None and now.version != goal.version
+    return PlanStep(
+        old=name,
+        release=name,
+        upgrade_from=goal.upgrade_from,
+        rolling=True,
+        leg=0,
+        stage=0 if now.upgrade_from else -1,
+        settings=(guarantee_of(goal.release, goal.version or 2),) if is_switched else (),
+        version=goal.version,
+    )
+
+
+def _leg_steps(leg: int, ends: tuple[Release, Release], uses: frozenset[Use]) -> Iterator[PlanStep]:
+    """Yield the bounces between two consecutive stops."""
+    old, new = ends
+    path = upgrade_path(old, new)
+    lower, higher = sorted(ends, key=lambda release: release.order)
+    bounces = [(bounce.release, bounce.upgrade_from) for bounce in path.bounces]
+    held = [(row, data.pin_that_keeps(row, old, new)) for row in changed_formats(old, new, uses)]
+    kept = [f"upgrade.from={pin} keeps {row.name} as before {row.evidence}" for row, pin in held]
+    stages, why = range(len(bounces)), [path.reasons[0], *kept]
+    if held and len(bounces) == 1:
+        pin = held[0][1]
+        bounces = [(higher.name, pin), (new.name, None)]
+        # On the way back the path itself has the bounce that changes the release.
+        stages = range(2) if old is lower else range(-1, 1)
+        why = [*kept, "for the protocol alone, one bounce without a setting would do"]
+        if pin != lower.series:
+            crash = {row.value: row.why for row in higher.upgrade_from_rows}.get(lower.series)
+            why.insert(1, f"upgrade.from={lower.series} is {crash or 'unknown'} in {higher.name}")
+    before = old
+    for stage, (release, upgrade_from) in zip(stages, bounces, strict=True):
+        after = find_release(release)
+        deleted = data.one_way_formats_between(after, before)
+        expires = Use.STATIC in uses and data.former_answer_is_unreadable(before, after)
+        yield PlanStep(
+            old=before.name,
+            release=release,
+            upgrade_from=upgrade_from,
+            rolling=True,
+            leg=leg,
+            stage=stage,
+            why=(
+                *(tuple(why) if stage == stages[0] else (_second(old, new),)),
+                *((data.FORMER_ANSWER,) if expires else ()),
+            ),
+            settings=renamed_guarantee(before, after) if Use.EOS in uses else (),
+            deletes_state=bool(deleted),
+            expires=expires,
+            until=_CONSUMED if held and old is higher and after is old else "",
+            demands=tuple(deletion(row, after) for row in deleted),
+        )
+        before = after
+
+
+def _second(old: Release, new: Release) -> str:
+    if old.order < new.order:
+        return f"every member runs {new.name} now: remove upgrade.from"
+    return f"every member now writes what {new.name} reads: change the release"
+
+
+def _offline_step(
+    now: Running, goal: Running, why: tuple[str, ...], uses: frozenset[Use]
+) -> PlanStep:
+    """Return the step that stops all members; on the way down it may reset the application."""
+    old, new = now.release, goal.release
+    deleted = data.one_way_formats_between(new, old)
+    is_down = new.order < old.order
+    reset = reset_demand(changed_formats(old, new, uses) if is_down else (), new)
+    is_switched = now.version != goal.version and goal.version is not None
+    return PlanStep(
+        old=old.name,
+        release=new.name,
+        upgrade_from=None,
+        rolling=False,
+        leg=0,
+        stage=0,
+        why=why,
+        settings=(guarantee_of(new, goal.version or 2),) if is_switched else (),
+        deletes_state=bool(deleted) or bool(reset),
+        resets=bool(reset),
+        demands=reset or tuple(deletion(row, new) for row in deleted),
+        version=goal.version,
+    )
