@@ -172,5 +172,5 @@ def test_tasks_that_stay_are_not_restored_when_a_rebalance_waits_for_a_slow_memb
                 until(lambda: first.active and not (first.suspended or first.waiting))
                 assert first.active <= kept
                 assert first.opened == opened
-                told = first.sentences[sentences_before:]
-                assert not any(sentence.startswith("restored") for sentence in told)
+                later = first.sentences[sentences_before:]
+                assert not any(sentence.startswith("restored") for sentence in later)

@@ -143,9 +143,9 @@ class FacadeTasks(Run):
         """Have calls of librdkafka's class, which pass over subclasses, reach the reader."""
         stack = ExitStack()
         stack.enter_context(mock.patch.object(facade, "_consume", Reader.consume))
-        one = lambda consumer, wait_s: list(Reader.consume(consumer, 1, wait_s))  # noqa: E731 short
+        read_one = lambda consumer, wait_s: list(Reader.consume(consumer, 1, wait_s))  # noqa: E731
         for module in (facade, offsets):
-            stack.enter_context(mock.patch.object(module, "read_one", one))
+            stack.enter_context(mock.patch.object(module, "read_one", read_one))
         return stack
 
     def _handle(self, message, state):
