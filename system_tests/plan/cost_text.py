@@ -58,7 +58,12 @@ def session_timeout_s(step: PlanStep, group: SimulatedGroup) -> float:
 def causes_of(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> list[Cause]:
     """Return what the pauses of a step wait for, the largest share first; shares from 1 % on."""
     session_s = session_timeout_s(step, group)
-    if group.is_static:
+    if step.expires and group.is_static:
+        stopped = (
+            f"each member starts after its session of {session_s:g} s has expired, as demanded"
+        )
+        setting = "set a shorter consumer.session.timeout.ms in a bounce before this step"
+    elif group.is_static:
         stopped = (
             "a stopped static member keeps its tasks until it is back, after"
             f" {group.restarts}, or until its session of {session_s:g} s expires"
@@ -263,9 +268,8 @@ def count_text(cost: StepCost, name: str) -> str:
 
 def _with_range(cost: StepCost, name: str, text: Callable[[int, int], str], unit: str = "") -> str:
     """Return a field of `StepRun` with its range."""
-    lowest, usual, highest = _range_texts(cost, name, text)
-    is_same = lowest == usual == highest
-    return f"{usual}{unit}" if is_same else f"{usual}{unit} ({lowest} to {highest})"
+    low, usual, high = _range_texts(cost, name, text)
+    return f"{usual}{unit}" + f" ({low} to {high})" * (not low == usual == high)
 
 
 def _range_texts(cost: StepCost, name: str, text: Callable[[int, int], str]) -> list[str]:
@@ -316,8 +320,7 @@ def duration(ms: int) -> str:
 
 def restore_text(records: int, rate: int) -> str:
     """Return how long records of one changelog are restored, as arithmetic with rounded numbers."""
-    about = rounded(records)
-    return f"{about:,} / {rate:,} a second = {spoken(about * 1000 // rate)} s"
+    return f"{(about := rounded(records)):,} / {rate:,} a second = {spoken(about * 1000 // rate)} s"
 
 
 def simulated_text(cost: StepCost) -> str:
@@ -332,8 +335,8 @@ def simulated_text(cost: StepCost) -> str:
 
 def cost_document(cost: StepCost) -> dict[str, object]:
     """Return the cost of a step as plain values, in ms, or why there are no figures."""
-    broken = [asdict(found) for found in cost.broken]
-    verdict = {"is_cost": cost.is_cost, "kills": cost.kills, "broken": broken}
+    verdict: dict[str, object] = {"is_cost": cost.is_cost, "kills": cost.kills}
+    verdict["broken"] = [asdict(found) for found in cost.broken]
     if not cost.is_cost:
         return verdict | {"seeds": len(cost.all_runs)}
     return verdict | {

@@ -14,6 +14,7 @@ from assignor.adapters.admin.level_sources import GroupLevels
 from assignor.adapters.admin.level_topic import FeatureTopic
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.cli import main
+from assignor.inspection import DescribedGroup
 from assignor.levels.log import FeatureLog, Note
 from assignor.stores import FolderDisk, StoreError
 from probing.features import KAFKA_FEATURES, KAFKA_RELEASES, LevelRange, NodeSupport, Role
@@ -97,6 +98,15 @@ def test_every_command_makes_its_change_and_a_dry_run_does_nothing(broker, featu
         assert {name: now.level_of(name) for name in expected} == expected
     assert features("upgrade-all")[1].startswith("nothing to change")
     assert "kraft.version" not in finalized(broker).levels
+
+
+def test_a_feature_that_live_groups_need_is_disabled_only_by_force(features, monkeypatch):
+    groups = [DescribedGroup(group_id="swc", state="Stable", group_type="streams")]
+    monkeypatch.setattr("assignor.adapters.admin.list_groups", lambda _: groups)
+    assert features("upgrade-all", "--release-version", "4.2")[0] == 0
+    options = ("--feature", "streams.version", "--yes")
+    assert [features("disable", *options, *more)[0] for more in ((), ["--dry-run"])] == [1, 1]
+    assert "streams.version was disabled" in features("disable", *options, "--force")[1]
 
 
 @pytest.mark.kip("778-14", "loop")

@@ -236,5 +236,7 @@ def test_the_costs_are_of_the_bounces_that_are_printed():
     assert made.steps[0].expires
     assert found.broken == ()
     assert found.share("session_ms") > 0.5
+    (longest, *_) = causes_of(made.steps[0], found, SimulatedGroup(is_static=True))
+    assert longest.what == "each member starts after its session of 45 s has expired, as demanded"
     pinned = plan("3.4", "3.9", Use.KTABLE)
     assert [leg.stages for leg in legs_of(pinned)] == [(("3.9.2", "3.4"), ("3.9.2", None))]
