@@ -312,9 +312,10 @@ class ReaderInput:
         ]
 
     def _keeps(self, message: Message) -> bool:
-        given, offset = message.error(), message.offset()
+        given = message.error()
         if given is None and not self._failed:
             return True
+        offset = message.offset()
         where = TopicPartition(message.topic() or "", message.partition() or 0)
         self._failed.pop(where, None)
         if given is None:
