@@ -241,6 +241,7 @@ class Consumer(CheckedReader):
             if partition_of(partition) in self._serving.read:
                 super().incremental_unassign([partition])
                 super().incremental_assign([partition])
+        self._serving.input.sought(partition)
 
     # Offsets
 
@@ -251,8 +252,7 @@ class Consumer(CheckedReader):
         """Store the offset after a record, or these offsets, for the next commit."""
         if message is not None and offsets is not None:
             raise ValueError("message and offsets are mutually exclusive")
-        stored = offsets if message is None else [offset_after(message, "store")]
-        if stored is None:
+        if (stored := offsets if message is None else [offset_after(message, "store")]) is None:
             raise ValueError("expected either message or offsets")
         # One argument: below 2.13 librdkafka's method refuses two, also if one is None.
         super().store_offsets(offsets=stored)

@@ -287,6 +287,8 @@ class ReaderInput:
         self._lost: dict[TopicPartition, int | None] = {}
         # Partition -> (offset of an error behind its last record, its position).
         self._failed: dict[TopicPartition, tuple[int, int]] = {}
+        # Partition -> where it was sought, until something is returned of it.
+        self._sought: dict[TopicPartition, int] = {}
 
     def take(self, consumer: Any, messages: Sequence[Message]) -> list[Message]:
         """Return what the application gets of these messages; settle lost positions."""
@@ -298,29 +300,39 @@ class ReaderInput:
                 self._lost[partition] = at
                 _log.info("%s [%s] is not read yet: %s", *partition, error)
                 continue
-            self.forget([partition])
+            self._lost.pop(partition, None)
             for each, offset in found.items():
                 self._stored.settled(each, offset)
         return taken
 
     def positions(self, found: list[Position]) -> list[Position]:
-        """Return positions of librdkafka, which below 2.14 has passed an error, as before it."""
-        failed = [self._failed.get(partition_of(each), (OFFSET_INVALID, 0)) for each in found]
-        return [
-            Position(each.topic, each.partition, at) if each.offset == passed + 1 else each
-            for each, (passed, at) in zip(found, failed, strict=True)
-        ]
+        """Return positions of librdkafka as they are: below 2.14 it has passed an error.
+
+        It knows of no seek until it returns something.
+        """
+        return [self._position(each, partition_of(each)) for each in found]
+
+    def _position(self, position: Position, where: TopicPartition) -> Position:
+        passed, at = self._failed.get(where, (OFFSET_INVALID, 0))
+        if where in self._sought:
+            return Position(*where, self._sought[where])
+        return Position(*where, at) if position.offset == passed + 1 else position
+
+    def sought(self, position: Position) -> None:
+        """Note where a partition was sought, unless that is a logical offset."""
+        if position.offset >= 0:
+            self._sought[partition_of(position)] = position.offset
 
     def _keeps(self, message: Message) -> bool:
         given = message.error()
-        if given is None and not self._failed:
+        if given is None and not self._failed and not self._sought:
             return True
-        offset = message.offset()
         where = TopicPartition(message.topic() or "", message.partition() or 0)
         self._failed.pop(where, None)
+        self._sought.pop(where, None)
         if given is None:
             return True
-        if offset is not None and offset >= 0:
+        if (offset := message.offset()) is not None and offset >= 0:
             is_lost = given.code() == KafkaError._AUTO_OFFSET_RESET
             self._failed[where] = offset, OFFSET_INVALID if is_lost else offset
         error = message_error(message)
@@ -335,3 +347,4 @@ class ReaderInput:
         for each in partitions:
             self._lost.pop(each, None)
             self._failed.pop(each, None)
+            self._sought.pop(each, None)

@@ -12,12 +12,19 @@ from tests.nightly import sample
 
 DEPTH = 3
 PARTS = 251
+BROKEN = [("codec", "interrupt_in_poll", "checksum")]
 
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("event", EVENTS)
 def test_each_event_alone(loop, event):
     assert play(loop, [event]).broken == []
+
+
+@pytest.mark.parametrize("sequence", BROKEN, ids=" ".join)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_sequences_that_have_broken_a_rule(loop, sequence):
+    assert play(loop, sequence).broken == []
 
 
 @pytest.mark.parametrize("loop", LOOPS)
