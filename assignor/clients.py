@@ -28,7 +28,7 @@ class ClientLibrary:
 
 CLIENT_LIBRARIES: Final = MappingProxyType(
     {
-        "aiokafka": ClientLibrary(module="aiokafka", extra="aiokafka", at_least="0.12"),
+        "aiokafka": ClientLibrary(module="aiokafka", extra="aiokafka", at_least="0.13"),
         "confluent-kafka": ClientLibrary(
             module="confluent_kafka", extra="confluent", at_least="2.6"
         ),

@@ -54,7 +54,7 @@ from system_tests.sim import OptionError
 
 _EXAMPLES = """
 PROGRAM plan --from 2.3.1 --to 4.1  # over a bridge release
-PROGRAM plan --from 2.4.1 --to 4.1 --uses fk-join,ktable,static,iq
+PROGRAM plan --from 2.4.1 --to 4.1 --uses ktable,static,iq
 PROGRAM plan --from 3.4.0 --to 3.5.1  # a setting that ends members
 PROGRAM plan --from 3.9 --to native  # one bounce, can be rolled back
 PROGRAM plan --from 3.9 --to 4.3 --uses eos --session-timeout-ms 10000

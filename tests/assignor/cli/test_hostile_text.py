@@ -155,7 +155,7 @@ def test_of_all_groups_one_that_cannot_be_shown_costs_its_own_row(monkeypatch, l
     done = run(monkeypatch, looks, "--all")
     assert done.exit_code == 0, done.output
     rows = done.stdout.splitlines()
-    assert [row.split()[0] for row in rows] == ["group", "app", r"unlucky\n[red]", "last"]
+    assert [row.split()[0] for row in rows[:4]] == ["group", "app", r"unlucky\n[red]", "last"]
     assert r"cannot be shown: ZeroDivisionError: by\nnothing" in rows[2]
 
 

@@ -157,7 +157,7 @@ EVENTS = [
         None,
         "state of in-0 up to offset 3 is rebuilt: the changelog begins at 4",
     ),
-    (COPY, 0, {}, "the changelog goes on where it ends", 0, ""),
+    (COPY, 0, {}, "the changelog continues where it ends", 0, ""),
     (
         COPY,
         3,

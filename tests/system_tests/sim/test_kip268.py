@@ -154,7 +154,7 @@ def check_one_bounce(pairs, *, members, ways):
 @pytest.mark.kip("268-10", "sim")
 def test_one_bounce_without_a_setting_is_enough_under_any_leader():
     pairs = plain_pairs()
-    assert len(pairs) > 300
+    assert len(pairs) > 250
     check_one_bounce(pairs, members=2, ways=1)
 
 
