@@ -285,14 +285,17 @@ class ReaderInput:
         self._watch = InputWatch(_RESETS.get(settings.reset_offset, "error"))
         self._stored = stored
         self._lost: dict[TopicPartition, int | None] = {}
-        # Partition -> (offset of an error behind its last record, its position).
-        self._failed: dict[TopicPartition, tuple[int, int]] = {}
-        # Partition -> where it was sought, until something is returned of it.
-        self._sought: dict[TopicPartition, int] = {}
+        # Partition -> (position that librdkafka tells by mistake, None: any; the right one), until
+        # something is returned of it.
+        self._mistaken: dict[TopicPartition, tuple[int | None, int]] = {}
 
     def take(self, consumer: Any, messages: Sequence[Message]) -> list[Message]:
         """Return what the application gets of these messages; settle lost positions."""
-        taken = [message for message in messages if self._keeps(message)]
+        taken = [
+            message
+            for message in messages
+            if (message.error() is None and not self._mistaken) or self._keeps(message)
+        ]
         for partition, at in sorted(self._lost.items(), key=lambda item: item[0]):
             try:
                 found = result_of(settle(ConsumerLoop(consumer), self._watch, {partition: at}))
@@ -310,31 +313,28 @@ class ReaderInput:
 
         It knows of no seek until it returns something.
         """
-        return [self._position(each, partition_of(each)) for each in found]
+        return [self._position(each) for each in found]
 
-    def _position(self, position: Position, where: TopicPartition) -> Position:
-        passed, at = self._failed.get(where, (OFFSET_INVALID, 0))
-        if where in self._sought:
-            return Position(*where, self._sought[where])
-        return Position(*where, at) if position.offset == passed + 1 else position
+    def _position(self, position: Position) -> Position:
+        mistake = self._mistaken.get(partition_of(position))
+        if mistake is None or mistake[0] not in (None, position.offset):
+            return position
+        return Position(position.topic, position.partition, mistake[1])
 
     def sought(self, position: Position) -> None:
         """Note where a partition was sought, unless that is a logical offset."""
         if position.offset >= 0:
-            self._sought[partition_of(position)] = position.offset
+            self._mistaken[partition_of(position)] = None, position.offset
 
     def _keeps(self, message: Message) -> bool:
         given = message.error()
-        if given is None and not self._failed and not self._sought:
-            return True
         where = TopicPartition(message.topic() or "", message.partition() or 0)
-        self._failed.pop(where, None)
-        self._sought.pop(where, None)
+        self._mistaken.pop(where, None)
         if given is None:
             return True
         if (offset := message.offset()) is not None and offset >= 0:
             is_lost = given.code() == KafkaError._AUTO_OFFSET_RESET
-            self._failed[where] = offset, OFFSET_INVALID if is_lost else offset
+            self._mistaken[where] = offset + 1, OFFSET_INVALID if is_lost else offset
         error = message_error(message)
         facts = LoopFacts(step=Step.POLL, error=error, resets=self._watch.resets)
         if decide(facts).then is not Then.SETTLE:
@@ -346,5 +346,4 @@ class ReaderInput:
         """Drop what is known of partitions that are read elsewhere, or no more."""
         for each in partitions:
             self._lost.pop(each, None)
-            self._failed.pop(each, None)
-            self._sought.pop(each, None)
+            self._mistaken.pop(each, None)
