@@ -37,6 +37,11 @@ def check_timeout(name: str, value: Any) -> None:
         raise refused(name, value, "a number, 0 or more")
 
 
+def is_closed(consumer: Any) -> bool:
+    """Return whether a consumer of kafka-python or aiokafka is closed."""
+    return bool(getattr(consumer, "_closed", False))
+
+
 def check_member(consumer: Any, assignor: EmbeddedMember) -> None:
     """Check that a member is one: it was not refused, and no earlier loop has left the group.
 

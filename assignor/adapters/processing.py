@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from assignor.adapters.membership import EmbeddedMember
-from assignor.adapters.poll_arguments import check_member
+from assignor.adapters.poll_arguments import check_member, is_closed
 from assignor.adapters.threads import LOOP_END
 from assignor.embedding import Handler, TaskStores
 from assignor.embedding.loops import PolledBatch, PollLoop, Steps, TaskClient, TaskEngine
@@ -104,7 +104,7 @@ class GroupConsumer:
     @property
     def is_closed(self) -> bool:
         """Whether the consumer is closed."""
-        return bool(getattr(self.consumer, "_closed", False))
+        return is_closed(self.consumer)
 
     @property
     def is_shutdown(self) -> bool:

@@ -3,7 +3,7 @@
 A consumer reads on at its position, a task's state has the input up to an offset, and a local copy
 of a store has its changelog up to an offset. Topics can be made anew, lose records or delete them,
 and operators set the offsets of groups. `settle` compares an offset with the log as it is now, logs
-what is wrong, and returns where to go on: no record is passed over without a line in the log. The
+what is wrong, and returns where to read on: no record is passed over without a line in the log. The
 model is Kafka Streams, which commits positions, not the offsets of records, too (KAFKA-6607).
 """
 
@@ -309,7 +309,7 @@ def decide_input(facts: InputFacts) -> InputRule:
 
 
 def settle(facts: InputFacts) -> int | None:
-    """Return the offset to go on at, once the row is logged; None: begin anew, at no offset.
+    """Return the offset to read on at, once the row is logged; None: begin anew, at no offset.
 
     Raises:
         MemberStopped: the local copy has what its changelog has lost.

@@ -249,7 +249,6 @@ def _switch(
 def _settings_step(now: Running, goal: Running) -> PlanStep:
     """Return the bounce that only takes settings back, on the same release."""
     name = goal.release.name
-    is_switched = goal.version is not None and now.version != goal.version
     return PlanStep(
         old=name,
         release=name,
@@ -257,9 +256,16 @@ def _settings_step(now: Running, goal: Running) -> PlanStep:
         rolling=True,
         leg=0,
         stage=0 if now.upgrade_from else -1,
-        settings=(guarantee_of(goal.release, goal.version or 2),) if is_switched else (),
+        settings=_switch_settings(now, goal),
         version=goal.version,
     )
+
+
+def _switch_settings(now: Running, goal: Running) -> tuple[str, ...]:
+    """Return the setting that changes the version of exactly-once; often none."""
+    if goal.version in (None, now.version):
+        return ()
+    return (guarantee_of(goal.release, goal.version),)
 
 
 def _leg_steps(leg: int, ends: tuple[Release, Release], uses: frozenset[Use]) -> Iterator[PlanStep]:
@@ -319,7 +325,6 @@ def _offline_step(
     deleted = data.one_way_formats_between(new, old)
     is_down = new.order < old.order
     reset = reset_demand(changed_formats(old, new, uses) if is_down else (), new)
-    is_switched = now.version != goal.version and goal.version is not None
     return PlanStep(
         old=old.name,
         release=new.name,
@@ -328,7 +333,7 @@ def _offline_step(
         leg=0,
         stage=0,
         why=why,
-        settings=(guarantee_of(new, goal.version or 2),) if is_switched else (),
+        settings=_switch_settings(now, goal),
         deletes_state=bool(deleted) or bool(reset),
         resets=bool(reset),
         demands=reset or tuple(deletion(row, new) for row in deleted),

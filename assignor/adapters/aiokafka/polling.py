@@ -19,7 +19,7 @@ from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.port import commit_existing_topics
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.membership import attached_member
-from assignor.adapters.poll_arguments import check_offsets, check_timeout
+from assignor.adapters.poll_arguments import check_offsets, check_timeout, is_closed
 from assignor.adapters.processing import GroupConsumer, await_out, consumed, own_resets
 from assignor.config import refused
 from assignor.embedding import COMMIT_METADATA, MemberStopped
@@ -174,7 +174,7 @@ def _check_arguments(consumer: Any, timeout_ms: object, stop: object) -> None:
 
 def _check_started(consumer: Any) -> None:
     """Check that a consumer is between `start` and `stop`."""
-    if getattr(consumer, "_closed", False):
+    if is_closed(consumer):
         raise MemberStopped(CLOSED)
     if getattr(consumer, "_coordinator", ...) is None:
         raise ConfigError("this consumer is not started; await consumer.start() first")

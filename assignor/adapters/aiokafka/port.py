@@ -27,6 +27,7 @@ from aiokafka.coordinator.protocol import (
 from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError
 
 from assignor.adapters.membership import Cancellable, readable_metadata, unusable_answer
+from assignor.adapters.poll_arguments import is_closed
 from assignor.embedding import error_text, fatal_reason
 from assignor.embedding.loops import DeletedTopics
 from assignor.logs import line_logger
@@ -113,7 +114,7 @@ class AiokafkaPort:
             self._asks_again = None
         consumer = self._consumer()
         client = getattr(consumer, "_client", None)
-        if client is None or getattr(consumer, "_closed", False):
+        if client is None or is_closed(consumer):
             return
         if not all(map(client.cluster.partitions_for_topic, sorted(client._topics))):  # noqa: SLF001 no hook for it
             client.force_metadata_update()

@@ -25,7 +25,7 @@ from kafka.structs import OffsetAndMetadata
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.ranges import log_ranges, refresh_metadata, topic_id
 from assignor.adapters.membership import attached_member
-from assignor.adapters.poll_arguments import check_offsets, check_timeout, stop_event
+from assignor.adapters.poll_arguments import check_offsets, check_timeout, is_closed, stop_event
 from assignor.adapters.processing import BlockingLoop, GroupConsumer, consumed, own_resets
 from assignor.adapters.threads import runs_on_io_thread
 from assignor.embedding import COMMIT_METADATA, ListenerFailed, MemberStopped
@@ -189,11 +189,6 @@ def consumer_loop(
     positions, none = getattr(consumer, "_subscription", None), OffsetResetStrategy.NONE
     with own_resets(positions, _STRATEGY, none) as before:
         yield BlockingLoop(client, loop, ended, _NONE if before == none else reset)
-
-
-def is_closed(consumer: Any) -> bool:
-    """Return whether a consumer is closed."""
-    return bool(getattr(consumer, "_closed", False))
 
 
 def check_client(consumer: Any) -> Mapping[str, Any]:
