@@ -35,8 +35,8 @@ _BROKER = "kafka_2.13"
 _STREAMS = "kafka-streams"
 _TOOLS = "kafka-tools"
 _LOGGING = ("org.slf4j", "slf4j-simple", "1.7.36")
-# Native libraries of state stores on disk, 50 MB per release; the stores here are in memory.
-_LEFT_OUT = ("rocksdbjni",)
+# Native libraries of state stores on disk, 50 MB or more; most stores here are in memory.
+_DISK_STORES = "rocksdbjni"
 # The first release whose KRaft mode was declared ready for production.
 _OLDEST_BROKER = (3, 3, 0)
 _FETCH_S = 900
@@ -55,12 +55,14 @@ class _Wanted:
         coordinates: group, artifact and version; their dependencies are fetched, too.
         alone: fetched without their dependencies.
         without_zookeeper: the dependency on ZooKeeper is left out.
+        on_disk: with the native libraries of state stores on disk.
     """
 
     name: str
     coordinates: tuple[tuple[str, str, str], ...]
     alone: tuple[tuple[str, str, str], ...] = ()
     without_zookeeper: bool = False
+    on_disk: bool = False
 
     def ivy_file(self) -> str:
         """Return the text of the Ivy file."""
@@ -73,9 +75,8 @@ class _Wanted:
             ' transitive="false"/>'
             for org, name, rev in self.alone
         )
-        left_out = "".join(f'<exclude module="{module}"/>' for module in _LEFT_OUT)
-        if self.without_zookeeper:
-            left_out += '<exclude module="zookeeper"/>'
+        excluded = {"zookeeper": self.without_zookeeper, _DISK_STORES: not self.on_disk}
+        left_out = "".join(f'<exclude module="{name}"/>' for name in excluded if excluded[name])
         return (
             '<ivy-module version="2.0">'
             f"<info organisation='streams-rebalance' module={quoteattr(self.name)}/>"
@@ -140,17 +141,22 @@ def tools_jars(release: str) -> tuple[Path, ...]:
     )
 
 
-def streams_jars(release: str) -> tuple[Path, ...]:
-    """Return the class path of a Kafka Streams member; `release` is an exact name.
+def streams_jars(release: str, *, on_disk: bool = False) -> tuple[Path, ...]:
+    """Return the class path of a Kafka Streams member, fetched if need be.
+
+    Args:
+        release: exact name.
+        on_disk: with what state stores on disk need.
 
     Raises:
         EnvironmentFailureError: the jars are not available.
     """
     return _jars(
         _Wanted(
-            name=f"streams-{release}",
+            name=f"streams-{release}" + "-on-disk" * on_disk,
             coordinates=((_KAFKA, _STREAMS, release), _LOGGING),
             without_zookeeper=True,
+            on_disk=on_disk,
         )
     )
 

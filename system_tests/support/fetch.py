@@ -8,11 +8,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from probing import NEWEST_KAFKA
 from system_tests.errors import EnvironmentFailureError
 from system_tests.real import PINS, broker_jars, broker_release, sha256, streams_jars, tools_jars
 
 BROKERS = ("kafka:3.9", "kafka:4.3", "kafka:4")
-STREAMS = ("1.1.1", "2.0.1", "2.3.0", "2.3.1", "2.8.2", "3.1.2", "3.9.1", "4.3.1", "4.4.0")
+STREAMS = (
+    *("1.1.1", "2.0.1", "2.3.0", "2.3.1", "2.8.2", "3.1.2"),
+    *("3.9.1", "3.9.2", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+)
 _EXIT_ENVIRONMENT = 3
 
 
@@ -42,6 +46,7 @@ def _all_jars() -> Iterator[tuple[str, tuple[Path, ...]]]:
         yield f"tools {release}", tools_jars(release)
     for release in STREAMS:
         yield f"Kafka Streams {release}", streams_jars(release)
+    yield f"stores on disk {NEWEST_KAFKA}", streams_jars(NEWEST_KAFKA, on_disk=True)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ class RealConfig:
         hold_back: a native member holds its group at version 11.
         when_failed: reaction of a JVM member, from 2.8 on, to a failed thread: a
             `StreamThreadExceptionResponse`.
+        on_disk: a JVM member has its store on disk (RocksDB), else in memory.
         settings: further Kafka settings, by name, values as text.
     """
 
@@ -49,6 +50,7 @@ class RealConfig:
     cooperative: bool = False
     hold_back: bool = False
     when_failed: str = "SHUTDOWN_CLIENT"
+    on_disk: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @property

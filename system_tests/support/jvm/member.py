@@ -36,7 +36,8 @@ def main() -> int:
     config = read_line(RealConfig, sys.stdin.readline())
     ask_kernel_to_end_with_parent()
     try:
-        classes = start_jvm(streams_jars(config.release), log_levels=_LOGGED)
+        jars = streams_jars(config.release, on_disk=config.on_disk)
+        classes = start_jvm(jars, log_levels=_LOGGED)
     except EnvironmentFailureError as error:
         sys.stderr.write(f"{error}\n")
         return _EXIT_ENVIRONMENT
@@ -59,7 +60,7 @@ def main() -> int:
 def build_streams(classes: Any, config: RealConfig, report: Reporter) -> Any:
     """Build the `KafkaStreams` of the release, with its listeners."""
     streams = classes(f"{_STREAMS}.KafkaStreams")(
-        _topology(classes, config.application_id), _properties(classes, config)
+        _topology(classes, config), _properties(classes, config)
     )
     streams.setStateListener(
         implement(
@@ -71,22 +72,21 @@ def build_streams(classes: Any, config: RealConfig, report: Reporter) -> Any:
     return streams
 
 
-def _topology(classes: Any, application_id: str) -> Any:
+def _topology(classes: Any, config: RealConfig) -> Any:
     serdes = classes("org.apache.kafka.common.serialization.Serdes")
     produced = classes(f"{_STREAMS}.kstream.Produced")
     materialized = classes(f"{_STREAMS}.kstream.Materialized")
     stores = classes(f"{_STREAMS}.state.Stores")
     by_word = implement(classes(f"{_STREAMS}.kstream.KeyValueMapper"), apply=_word)
+    store = stores.persistentKeyValueStore if config.on_disk else stores.inMemoryKeyValueStore
     counted = (
-        materialized.as_(stores.inMemoryKeyValueStore(STORE))
-        .withKeySerde(serdes.String())
-        .withValueSerde(serdes.Long())
+        materialized.as_(store(STORE)).withKeySerde(serdes.String()).withValueSerde(serdes.Long())
     )
     builder = classes(f"{_STREAMS}.StreamsBuilder")()
-    words = builder.stream(words_topic(application_id))
+    words = builder.stream(words_topic(config.application_id))
     counts = words.selectKey(by_word).groupByKey().count(counted)
     counts.toStream().to(
-        counts_topic(application_id), produced.with_(serdes.String(), serdes.Long())
+        counts_topic(config.application_id), produced.with_(serdes.String(), serdes.Long())
     )
     return builder.build()
 

@@ -1,7 +1,6 @@
 """`assignor inspect` of real streams groups, beside Kafka's own `kafka-streams-groups.sh`."""
 
 import json
-import re
 
 import pytest
 from click.testing import CliRunner
@@ -21,6 +20,13 @@ from kafka.admin import (
 from assignor.cli import main
 from probing import NEWEST_KAFKA
 from system_tests.real import running_real_broker
+from system_tests.scenarios.real.streams_groups.tables import (
+    as_tool_members,
+    as_tool_offsets,
+    as_tool_state,
+    by_key,
+    rows,
+)
 from system_tests.support import RealGroup
 from system_tests.support.jvm import StreamsGroupsTool
 from system_tests.support.word_count import words_topic
@@ -52,93 +58,6 @@ def document(servers, group_id):
     return json.loads(done.stdout)
 
 
-def rows(tool, servers, group_id, *words):
-    """The table that Kafka's tool prints, as one dict per row."""
-    done = tool.run("--bootstrap-server", servers, "--describe", "--group", group_id, *words)
-    assert done.status == 0, done.out
-    # Of an empty group the tool says first that it has no active members.
-    printed = [line for line in done.out.splitlines() if line.strip()]
-    header, *lines = [line for line in printed if not line.startswith("Error: Streams group")]
-    starts = [found.start() for found in re.finditer(r"(?:\S+ \(ID\)|\S+)", header)]
-    names = [found[0] for found in re.finditer(r"(?:\S+ \(ID\)|\S+)", header)]
-    ends = [*starts[1:], None]
-    return [
-        {
-            name: line[start:end].strip()
-            for name, start, end in zip(names, starts, ends, strict=True)
-        }
-        for line in lines
-    ]
-
-
-def assignments(current, target):
-    """Tasks as Kafka's tool spells them: `ACTIVE: 0:[0,2]; 1:[0,2]; TARGET-ACTIVE: ...`."""
-    text = ""
-    for prefix, roles in (("", current), ("TARGET-", target)):
-        for role in ("active", "standby", "warmup"):
-            by_part = {}
-            for task in roles[role]:
-                part, _, number = task.rpartition("_")
-                by_part.setdefault(part, []).append(number)
-            if by_part:
-                listed = " ".join(f"{part}:[{','.join(n)}];" for part, n in by_part.items())
-                text += f"{prefix}{role.upper()}: {listed} "
-    return text.strip()
-
-
-def as_tool_state(found):
-    group = found["streams_group"]
-    return {
-        "GROUP": found["group"],
-        "COORDINATOR (ID)": group["coordinator"],
-        "ASSIGNOR": group["assignor"],
-        "STATE": found["state"],
-        "GROUP-EPOCH": str(group["group_epoch"]),
-        "TARGET-ASSIGNMENT-EPOCH": str(group["target_assignment_epoch"]),
-        "#MEMBERS": str(found["members"]),
-    }
-
-
-def as_tool_members(found):
-    group = found["streams_group"]
-    return [
-        {
-            "GROUP": found["group"],
-            "TARGET-ASSIGNMENT-EPOCH": str(group["target_assignment_epoch"]),
-            "TOPOLOGY-EPOCH": str(group["topology_epoch"]),
-            "MEMBER": member["member_id"],
-            "MEMBER-PROTOCOL": member["protocol"],
-            "MEMBER-EPOCH": str(member["member_epoch"]),
-            "PROCESS": member["process_id"],
-            "CLIENT-ID": member["client_id"],
-            "ASSIGNMENTS": assignments(member["current"], member["target"]),
-        }
-        for member in group["members"]
-    ]
-
-
-def as_tool_offsets(found):
-    def spelled(value):
-        return "-" if value is None else str(value)
-
-    return [
-        {
-            "GROUP": found["group"],
-            "TOPIC": row["topic"],
-            "PARTITION": str(row["partition"]),
-            "CURRENT-OFFSET": spelled(row["current_offset"]),
-            "LEADER-EPOCH": spelled(row["leader_epoch"]),
-            "LOG-END-OFFSET": str(row["log_end_offset"]),
-            "OFFSET-LAG": str(row["lag"]),
-        }
-        for row in found["streams_group"]["offsets"]
-    ]
-
-
-def by_key(table, *names):
-    return sorted(table, key=lambda row: [row[name] for name in names])
-
-
 def compare(tool, servers, group_id):
     """Compare every field of state, members and offsets with Kafka's tool; return the document."""
     found = document(servers, group_id)
@@ -154,7 +73,7 @@ def compare(tool, servers, group_id):
 def test_every_field_equals_kafkas_tool_while_the_group_grows(broker, tool, tmp_path):
     servers = broker.bootstrap_servers
     with RealGroup(servers, tmp_path) as group:
-        set_standbys(servers, group.application_id)
+        set_group(servers, group.application_id, {"streams.num.standby.replicas": "1"})
         streams = {"group.protocol": "streams"}
         first = group.start("a", NEWEST_KAFKA, settings=streams)
         first.wait_for("all tasks", lambda: len(first.active) == 8)
@@ -204,11 +123,91 @@ def test_every_field_equals_kafkas_tool_while_the_group_grows(broker, tool, tmp_
     assert rows(tool, servers, group_id, "--state", "--verbose") == [as_tool_state(empty)]
 
 
-def set_standbys(servers, group_id):
-    """In a streams group, the number of standbys is a setting of the group on the broker."""
+def start_on_disk(group, name, **settings):
+    """Start a member of a streams group that has its state, and so its process id, on disk."""
+    streams = {"group.protocol": "streams", **settings}
+    return group.start(name, NEWEST_KAFKA, on_disk=True, settings=streams)
+
+
+def start_both(group, **settings):
+    """Start two members; return them when each has half of the tasks."""
+    members = [start_on_disk(group, "a", **settings.get("a", {}))]
+    group.wait("all tasks", lambda: len(members[0].active) == 8)
+    members.append(start_on_disk(group, "b", **settings.get("b", {})))
+    group.wait("half of the tasks", lambda: [len(member.active) for member in members] == [4, 4])
+    return members
+
+
+def by_client(found):
+    return {member["client"]: member for member in found["streams_group"]["members"]}
+
+
+def test_a_static_member_keeps_its_tasks_while_it_is_stopped(broker, tool, tmp_path):
+    """`group.instance.id` in a streams group, which brokers accept from 4.4.0 on."""
+    servers = broker.bootstrap_servers
+    with RealGroup(servers, tmp_path) as group:
+        static = {name: {"group.instance.id": f"static-{name}"} for name in ("a", "b")}
+        start_both(group, **static)
+        written, counted = group.finish()
+        assert counted == written
+        group_id = group.application_id
+        group.wait("a stable group", lambda: document(servers, group_id)["state"] == "Stable")
+        before = compare(tool, servers, group_id)
+        names = {member["instance_id"] for member in before["streams_group"]["members"]}
+        assert names == {"static-a-1", "static-b-1"}  # one for each thread
+        group.stop("a")
+        stopped = compare(tool, servers, group_id)
+        assert stopped["members"] == 2
+        targets = [{n: m["target"] for n, m in by_client(f).items()} for f in (before, stopped)]
+        assert targets[0] == targets[1]
+        again = start_on_disk(group, "a", **static["a"])
+        held = by_client(before)["a"]["current"]["active"]
+        again.wait_for("its former tasks", lambda: list(again.active) == held)
+        group.wait("a stable group", lambda: document(servers, group_id)["state"] == "Stable")
+        back = compare(tool, servers, group_id)
+        assert by_client(back)["a"]["member_id"] != by_client(before)["a"]["member_id"]
+        for name in ("group_epoch", "target_assignment_epoch"):
+            assert back["streams_group"][name] == before["streams_group"][name]
+
+
+def test_a_cold_start_places_tasks_where_their_state_is_on_disk(broker, tool, tmp_path):
+    """Members report the offsets of their state (KAFKA-20719), which `inspect` shows."""
+    servers = broker.bootstrap_servers
+    with RealGroup(servers, tmp_path) as group:
+        group_id = group.application_id
+        ran = {member.name: member.active for member in start_both(group)}
+        written, counted = group.finish()
+        assert counted == written
+        for name in ("a", "b"):
+            group.stop(name)
+        assert document(servers, group_id)["state"] == "Empty"
+        # Long enough for both members to join before the first assignment.
+        set_group(servers, group_id, {"streams.initial.rebalance.delay.ms": "15000"})
+        members = [start_on_disk(group, name) for name in ("b", "a")]
+        reported = {}
+
+        def have_reported():
+            for name, member in by_client(document(servers, group_id)).items():
+                reported.update({name: member["task_offsets"]} if member["task_offsets"] else {})
+            return len(reported) == 2
+
+        group.wait("offsets of both members", have_reported)
+        members_now = rows(tool, servers, group_id, "--members", "--verbose")
+        assert len(members_now) == 2
+        group.wait("half of the tasks", lambda: {len(m.active) for m in members} == {4})
+        counts = [task for tasks in ran.values() for task in tasks if task.startswith("1_")]
+        for member in members:
+            stateful = {task for task in ran[member.name] if task.startswith("1_")}
+            assert stateful <= set(reported[member.name])
+            assert {task for task in member.active if task in counts} == stateful
+        group.wait("a stable group", lambda: document(servers, group_id)["state"] == "Stable")
+        compare(tool, servers, group_id)
+
+
+def set_group(servers, group_id, settings):
+    """Set settings of a group on the broker, as its number of standbys."""
     admin = KafkaAdminClient(bootstrap_servers=servers)
     try:
-        settings = {"streams.num.standby.replicas": "1"}
         admin.alter_configs([ConfigResource(ConfigResourceType.GROUP, group_id, settings)])
     finally:
         admin.close()
