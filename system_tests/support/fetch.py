@@ -8,15 +8,21 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from probing import NEWEST_KAFKA
+from probing import NEWEST_KAFKA, RELEASES, find_release
 from system_tests.errors import EnvironmentFailureError
 from system_tests.real import PINS, broker_jars, broker_release, sha256, streams_jars, tools_jars
 
 BROKERS = ("kafka:3.9", "kafka:4.3", "kafka:4")
-STREAMS = (
-    *("1.1.1", "2.0.1", "2.3.0", "2.3.1", "2.8.2", "3.1.2"),
-    *("3.9.1", "3.9.2", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+_CURRENT_SINCE = find_release("3.9.0").order
+CURRENT = tuple(
+    {
+        release.series: release.name
+        for release in RELEASES
+        if not release.is_native and release.order >= _CURRENT_SINCE
+    }.values()
 )
+"""The newest patch of each series from 3.9 on."""
+STREAMS = ("1.1.1", "2.0.1", "2.3.0", "2.3.1", "2.8.2", "3.1.2", "3.9.1", *CURRENT)
 _EXIT_ENVIRONMENT = 3
 
 

@@ -46,7 +46,7 @@ NOT_CHECKED: Final = (
 """What no plan says anything about."""
 
 STREAMS_NOT_CHECKED: Final = (
-    "custom client suppliers and named topologies, which members of 4.3.1 refuse at the start",
+    "custom client suppliers and named topologies, which members refuse at the start",
     "permissions: the broker creates internal topics with the rights of the members' user",
     "whether stores are on disk or in memory: in memory, all state is restored",
 )

@@ -14,6 +14,8 @@ from encoding import (
 )
 from probing import NEWEST_KAFKA, LeaderModel, find_release
 from system_tests.support.jvm import RealCodec
+from tests.encoding.golden_files import PATCHES
+from tests.encoding.store_golden import proof
 from tests.encoding.strategies import assignments, subscriptions
 from tests.nightly import examples
 
@@ -73,3 +75,9 @@ def test_assignments_keep_their_meaning_in_the_real_class(real):
         assert decode_assignment(codec.through("assignment", sent)) == expected
 
     check()
+
+
+@pytest.mark.nightly("two JVMs each, 5 s; the digests are stored")
+@pytest.mark.parametrize("release", PATCHES)
+def test_patch_releases_do_what_the_stored_release_does(release):
+    assert proof(release) == PATCHES[release]

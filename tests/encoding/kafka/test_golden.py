@@ -7,10 +7,12 @@ from tests.encoding.golden_files import (
     EDGES,
     ENCODE,
     FROM_FIELDS,
+    PATCHES,
     TO_FIELDS,
     expected_count,
     groups,
     lines,
+    plain_rows,
     vectors,
 )
 
@@ -70,6 +72,15 @@ def test_no_vector_is_lost_and_none_is_left_over():
         wanted = {(release, version) for k, release, version in groups(range(1, 12)) if k == kind}
         assert set(vectors(kind)) == wanted
     assert len(lines("edge")) == EDGES
+
+
+def test_patch_releases_write_and_read_what_a_stored_release_does():
+    """880 vectors and 383 edges each; `test_codec.py` asks the real classes again."""
+    counts = {(row["vectors"], row["edges"]) for row in PATCHES.values()}
+    assert counts == {(len(plain_rows()), 383)}
+    same_as = {name: row["same_as"] for name, row in PATCHES.items()}
+    first = {"3.9.2": "3.9.1", "4.0.2": "3.9.1", "4.1.2": "3.9.1", "4.2.2": "4.3.1"}
+    assert same_as == {**same_as, **first}
 
 
 def test_most_vectors_prove_exact_bytes():

@@ -20,7 +20,8 @@ from system_tests.matrix import all_pairs, kip268_pairs
 from system_tests.matrix.store import read
 from system_tests.plan.changes import STREAMS_BROKERS
 from system_tests.real import PINS
-from tests.encoding.golden_files import LATEST
+from system_tests.support.fetch import CURRENT
+from tests.encoding.golden_files import LATEST, PATCHES
 from tests.encoding.kafka.lock_layouts import locked
 from tests.system_tests.explore.table import STORED, all_ways
 
@@ -98,15 +99,18 @@ def golden_vectors():
     series = {find_release(name).series for name in LATEST}
     if NEWEST.series not in series or max(LATEST.values()) < WRITTEN[-1]:
         return f"golden vectors: python -m tests.encoding.store_golden {NEWEST.name}"
+    if lacking := sorted({*CURRENT} - {*LATEST, *PATCHES}):
+        return f"python -m tests.encoding.store_golden --patch {lacking[0]}"
     return ""
 
 
 def checksums():
     pinned = PINS.read_text(encoding="utf-8")
-    if f"  kafka-streams-{NEWEST.name}.jar" not in pinned:
+    lacking = [name for name in CURRENT if f"  kafka-streams-{name}.jar" not in pinned]
+    if lacking:
         return (
-            f"checksums of the jars of {NEWEST.name}: python -m system_tests.support.fetch, check"
-            " what it reports, then the same with --pin"
+            f"checksums of the jars of {', '.join(lacking)}: python -m system_tests.support.fetch,"
+            " check what it reports, then the same with --pin"
         )
     return ""
 
@@ -128,8 +132,9 @@ def findings():
 def changelog():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     wire = "".join(re.findall(r"^### Wire\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL))
-    if NEWEST.name not in text:
-        return f"CHANGELOG.md names {NEWEST.name}"
+    lacking = [name for name in CURRENT if name not in text]
+    if lacking:
+        return f"CHANGELOG.md names {', '.join(lacking)}"
     if not re.search(rf"\b{WRITTEN[-1]}\b", wire):
         return f"CHANGELOG.md names version {WRITTEN[-1]} under Wire, with the rollback"
     return ""

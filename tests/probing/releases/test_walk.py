@@ -10,9 +10,10 @@ import sys
 
 import pytest
 
+from probing import find_release
 from probing.versions import HELD_BACK_VERSION, START_VERSION
 from tests.planted.runs import Copy
-from tests.probing.releases.guide import NEWEST, PINS, ROOT, STEPS, STORED, VERDICTS
+from tests.probing.releases.guide import NEWEST, PINS, ROOT, SERIES, STEPS, STORED, VERDICTS
 from tests.versions import LATER
 
 pytestmark = [pytest.mark.timeout(1_800), pytest.mark.usefixtures("clock")]
@@ -23,6 +24,7 @@ STREAMS = "system_tests/plan/changes/streams.toml"
 SCHEMA = "encoding/kafka/schema.py"
 VALUES = "encoding/kafka/values.py"
 CHANGELOG = "CHANGELOG.md"
+PATCHES = "tests/encoding/golden/patches.json"
 FILES_BY_HAND = 6
 _STUB_VERDICTS = """
 from tests.probing.releases.guide import VERDICTS, all_pairs, kip268_pairs
@@ -60,12 +62,12 @@ class Walk:
         self.by_hand = set()
         self.generated = set()
 
-    def edit(self, name, old, new):
-        """Change a file by hand: `new` goes before the first place of `old`."""
+    def edit(self, name, old, new, *, after=""):
+        """Change a file by hand: `new` goes before the first `old` that follows `after`."""
         path = self.folder / name
-        before, found, after = path.read_text(encoding="utf-8").partition(old)
-        assert found, f"{name} has no {old!r}"
-        path.write_text(before + new + found + after, encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
+        place = text.index(old, text.index(after))
+        path.write_text(text[:place] + new + text[place:], encoding="utf-8")
         self.by_hand.add(name)
 
     def run(self, *words):
@@ -84,6 +86,13 @@ class Walk:
         done = self.run("-m", "pytest", "-q", "-n", "0", "-rf", "-p", "no:cacheprovider", test)
         assert done.returncode in (0, 1), done.stdout
         return set(re.findall(r"^FAILED .*?missing\[(\w+)\]", done.stdout, re.MULTILINE))
+
+    def check_planted(self):
+        """No stored result of a planted fault is to be changed for the release."""
+        test = "test_stored_results_are_of_these_faults_and_all_were_noticed"
+        test = f"tests/planted/test_noticed.py::{test}"
+        done = self.run("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", test)
+        assert done.returncode == 0, done.stdout
 
     def generate(self, step, name):
         """Do a step whose result a command writes; the jars of an invented release do not exist."""
@@ -149,7 +158,9 @@ def test_a_release_with_a_new_version_is_added_by_steps_that_fail_until_they_are
     walk.edit(RELEASES, "\n# The first release", f'"{walk.series}" = [0]\n')
     walk.edit(SCHEMA, ')\n"""The versions with', f", {LATER}")
     walk.edit(
-        SCHEMA, ')\n"""Rows of the subscription', f'    Field("invented", "int32", {LATER}),\n'
+        SCHEMA,
+        ')\n"""Rows of the subscription',
+        f'    Field("invented", "int32", {LATER}, meaning="."),\n',
     )
     open_steps = set(walk.missing())
     assert open_steps == set(names) - {
@@ -167,12 +178,37 @@ def test_a_release_with_a_new_version_is_added_by_steps_that_fail_until_they_are
     assert walk.by_hand == {RELEASES, SCHEMA, VALUES, LEVELS, STREAMS, CHANGELOG}
     assert len(walk.by_hand) <= FILES_BY_HAND
     assert walk.generated == set(GENERATED.values())
+    walk.check_planted()
     starts = walk.run("-c", _STARTS).stdout.split()
     assert starts == [str(START_VERSION), str(LATER), str(HELD_BACK_VERSION)]
 
 
-def test_a_patch_release_needs_its_number_and_four_steps(walk):
-    patches = f'"{NEWEST.series}" = [{", ".join(map(str, range(NEWEST.order[-1] + 1)))}'
-    walk.edit(RELEASES, "]\n\n# The first release", f", {NEWEST.order[-1] + 1}")
-    assert patches in (walk.folder / RELEASES).read_text(encoding="utf-8")
-    assert walk.failing() == {"checksums", "verdicts", "findings", "changelog"}
+PATCH_STEPS = {
+    "golden_vectors": PATCHES,
+    **{step: GENERATED[step] for step in ("checksums", "verdicts", "findings")},
+}
+
+
+# Plans and explorations take the newest release, and those that differ from the one before.
+@pytest.mark.parametrize(
+    ("series", "steps"),
+    [(NEWEST.series, PATCH_STEPS), (SERIES[-2], ("golden_vectors", "checksums"))],
+    ids=["newest series", "series before"],
+)
+def test_a_patch_release_needs_its_number_and_steps_that_fail_until_they_are_done(
+    walk, series, steps
+):
+    number = find_release(series).order[-1] + 1
+    walk.release = f"{series}.{number}"
+    row = f'"{series}" = [{", ".join(map(str, range(number)))}'
+    walk.edit(RELEASES, "]\n", f", {number}", after=row)
+    open_steps = {*steps, "changelog"}
+    assert set(walk.missing()) == walk.failing() == open_steps
+    for step in steps:
+        walk.generate(step, PATCH_STEPS[step])
+        open_steps.remove(step)
+        assert set(walk.missing()) == open_steps
+    walk.edit(CHANGELOG, "### Added\n", f"### Added\n\n- {walk.release} is known.\n\n")
+    assert walk.failing() == set()
+    assert walk.by_hand == {RELEASES, CHANGELOG}
+    walk.check_planted()
