@@ -55,6 +55,8 @@ class Walk:
 
     def __init__(self, folder):
         Copy(folder)
+        # Tests read the list of files from git.
+        subprocess.run(["git", "init", "--quiet", folder], check=True)
         self.folder = folder
         major, minor = map(int, NEWEST.series.split("."))
         self.series = f"{major}.{minor + 1}"
