@@ -243,7 +243,7 @@ def has(item, mark):
 def shared_out(items):
     """Groups that one worker runs: tests with a clock one by one, others by file; in their order.
 
-    Files with slow tests come first.
+    Files with slow tests come first. Tests whose file names groups (`xdist_group`) keep them.
     """
     with_spark, with_clock, files = [], [], {}
     for item in items:
@@ -253,7 +253,8 @@ def shared_out(items):
         elif has(item, "clock"):
             with_clock.append(item)
         else:
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+            if not has(item, "xdist_group"):
+                item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
             files.setdefault(item.nodeid.partition("::")[0], []).append(item)
     by_slowness = sorted(files.values(), key=lambda tests: -sum(has(t, "slow") for t in tests))
     return with_spark + [item for tests in by_slowness for item in tests] + with_clock

@@ -66,7 +66,9 @@ class _Client:
             if not future.done():
                 future.set_result(True)
 
-        self._scripted.clock.later(0.001, updated)
+        # aiokafka asks again at once while a leader is unknown.
+        delay = 0.001 if self._scripted.exists else _REFUSAL_S
+        self._scripted.clock.later(delay, updated)
         return future
 
     async def send(self, node_id, request):

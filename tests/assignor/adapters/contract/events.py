@@ -22,10 +22,28 @@ def fetch_is_refused(run):
         run.cluster.refuse_fetch(0, _NOT_LEADER, 2)
 
 
+def _lasting(run, seconds, heal, what):
+    """End a fault after so long; until then it has to be raised or logged, once if it was on."""
+    since_s = run.faults.setdefault(what, run.clock.monotonic())
+    incarnation, existed = run.cluster.incarnation, run.cluster.exists
+    run.healing += 1
+
+    def over():
+        run.healing -= 1
+        if not run.healing:
+            run.faults.clear()
+        is_other = (incarnation, existed) != (run.cluster.incarnation, run.cluster.exists)
+        heal()
+        if what and not is_other and not run.attention_since(since_s):
+            run.broken.append(f"attention: nobody was told of {what} for {seconds:.0f} s")
+
+    run.when_polled(seconds, over)
+
+
 def _lasting_refusal(run, code, what):
     run.cluster.refuse_fetch(0, code, None)
     run.cluster.write(0, b"e")
-    run.lasting(LASTS_S, lambda: run.cluster.fetch_errors.pop(0, None), what)
+    _lasting(run, LASTS_S, lambda: run.cluster.fetch_errors.pop(0, None), what)
 
 
 def no_right(run):
@@ -75,7 +93,7 @@ def _handler_is_too_slow(run, value):
         if run.names_slow and not run.attention_since(since_s):
             run.broken.append("attention: nobody was told of a call longer than the interval")
 
-    run.clock.later(2 * INTERVAL_S, check)
+    run.when_polled(2 * INTERVAL_S, check)
 
 
 def _handler_never_returns(run, value):
@@ -130,7 +148,7 @@ def topic_deleted(run):
     if run.cluster.exists:
         run.cluster.delete_topic()
         what = "a topic that does not exist" if run.names_deleted else ""
-        run.lasting(LASTS_S, lambda: _made_anew(run), what)
+        _lasting(run, LASTS_S, lambda: _made_anew(run), what)
 
 
 def topic_made_anew(run):

@@ -1,13 +1,27 @@
-"""Every sequence of events up to a depth, against every loop, and what did not hold."""
+"""Every sequence of events up to a depth, against every loop, and what did not hold.
+
+    python -m tests.assignor.adapters.contract.explore --depth 3 --every 10
+
+Exit status 1: a rule did not hold; its first sequences are printed.
+"""
 
 import itertools
 import logging
+import os
+import sys
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
+
+import click
 
 from tests.assignor.adapters.contract.events import EVENTS
 from tests.assignor.adapters.contract.facade import LOOPS
+
+_PARTS = 100
+_SHOWN = 3
 
 
 @dataclass
@@ -23,6 +37,15 @@ class Explored:
     virtual_s: float = 0.0
     raised: Counter = field(default_factory=Counter)
     findings: dict = field(default_factory=dict)
+
+    def add(self, other):
+        """Add what other sequences have shown."""
+        self.sequences += other.sequences
+        self.cpu_s += other.cpu_s
+        self.virtual_s += other.virtual_s
+        self.raised.update(other.raised)
+        for rule, found in other.findings.items():
+            self.findings.setdefault(rule, []).extend(found)
 
 
 def sequences(depth, every=1, first=0):
@@ -56,3 +79,35 @@ def play(loop, sequence):
     finally:
         logging.lastResort = kept
     return run
+
+
+def _part(depth, every, task):
+    loop, part = task
+    return loop, explore(loop, sequences(depth, every=every * _PARTS, first=every * part))
+
+
+@click.command(help=__doc__)
+@click.option("--depth", default=2, show_default=True, help="Events in each sequence.")
+@click.option("--every", default=1, show_default=True, help="Each N-th sequence only.")
+@click.option("--workers", default=os.cpu_count() or 1, help="Processes.")
+@click.argument("loops", nargs=-1, type=click.Choice(list(LOOPS)))
+def main(*, depth, every, workers, loops):
+    """Explore, print a table of the loops, and what was found."""
+    found = {loop: Explored() for loop in loops or LOOPS}
+    tasks = [(loop, part) for loop in found for part in range(_PARTS)]
+    with ProcessPoolExecutor(workers) as pool:
+        for loop, part in pool.map(partial(_part, depth, every), tasks):
+            found[loop].add(part)
+    click.echo(f"{'loop':33}{'sequences':>10}{'CPU s':>8}{'virtual min':>13}{'findings':>10}")
+    for loop, all_ in found.items():
+        count = sum(map(len, all_.findings.values()))
+        minutes = all_.virtual_s / 60
+        click.echo(f"{loop:33}{all_.sequences:10}{all_.cpu_s:8.0f}{minutes:13.0f}{count:10}")
+        for rule, each in all_.findings.items():
+            for sequence, sentence in each[:_SHOWN]:
+                click.echo(f"  {rule} ({len(each)}): {' '.join(sequence)}: {sentence}")
+    sys.exit(any(all_.findings for all_ in found.values()))
+
+
+if __name__ == "__main__":
+    main()

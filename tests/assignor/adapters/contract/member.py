@@ -75,6 +75,7 @@ class Run:
         self.broken, self.handlers, self.raised = [], [], []
         self.finished, self.passed, self.assigned = set(), set(), frozenset()
         self.healing, self.polls, self.is_over, self.stopped_s = 0, 0, False, None
+        self.faults = {}  # what lasts -> since when
         self.skipped, self.passed_here, self.settling_s = set(), set(), None
         self.slept_s = 0.0
         # Partition -> incarnation of its topic that records were processed of.
@@ -109,23 +110,17 @@ class Run:
         if self.stopped_s is None:
             self.stopped_s = self.clock.monotonic() - self.slept_s
 
-    def lasting(self, seconds, heal, what):
-        """End a fault after so long; until then it has to be raised or logged."""
-        since_s, slept_s = self.clock.monotonic(), self.slept_s
-        incarnation, existed = self.cluster.incarnation, self.cluster.exists
-        self.healing += 1
+    def when_polled(self, seconds, work):
+        """Call `work` in so many seconds, not counting those in which the application is busy."""
+        slept_s = self.slept_s
 
         def over():
             nonlocal slept_s
-            if self.slept_s > slept_s:  # the application did not poll meanwhile
+            if self.slept_s > slept_s:
                 self.clock.later(self.slept_s - slept_s, over)
                 slept_s = self.slept_s
-                return
-            self.healing -= 1
-            is_other = (incarnation, existed) != (self.cluster.incarnation, self.cluster.exists)
-            heal()
-            if what and not is_other and not self.attention_since(since_s):
-                self.broken.append(f"attention: nobody was told of {what} for {seconds:.0f} s")
+            else:
+                work()
 
         self.clock.later(seconds, over)
 
