@@ -60,6 +60,9 @@ _EVIDENCE = {
     "during another rebalance makes other members miss their SyncGroup, round after round. It "
     "needs members that are slow in every round, so it was not run on a JVM",
     "former-tasks": "confirmed on JVMs: `scenarios/real/test_former_tasks.py`",
+    "KIP-429": "by Kafka's upgrade guide of 2.4: two bounces, the first with `upgrade.from`, since "
+    "members of 2.4 and later keep tasks without it. Kafka 4 accepts no `upgrade.from` before 2.4, "
+    "so one bounce is all that is left; `plan` recommends none of these upgrades. No JVM was used",
 }
 _REFUTED = """## Refuted findings
 

@@ -14,6 +14,8 @@ from system_tests.sim.world import INSTANCE
 
 _Kind = TypeVar("_Kind")
 _FOLLOWUP_ON_THE_WIRE = 7
+# Version of the first release whose members keep tasks in a rebalance (2.4).
+_COOPERATIVE = 5
 # Error messages of leaders that read versions 1 and 2 only.
 _CANNOT_READ = ("cannot be decoded", "unable to decode subscription data")
 # Part of the name of the rule by which leaders before 2.4 assign.
@@ -99,6 +101,17 @@ def _former_tasks_are_handed_back(finding: Finding) -> bool:
     )
 
 
+def _kept_tasks_are_given_away(finding: Finding) -> bool:
+    """A leader gave what a member keeps to another one, in a version of leaders before 2.4."""
+    answer = _last(finding.recent, Answered)
+    return (
+        finding.broken.rule in ("one owner", "one active")
+        and answer is not None
+        and not (answer.leader_is_native or answer.future or answer.withheld)
+        and answer.version < _COOPERATIVE
+    )
+
+
 def _static_member_cannot_ask(finding: Finding) -> bool:
     """A static member rejoined to request a rebalance, and the coordinator started none."""
     if finding.broken.rule not in ("nothing is forgotten", "nobody stays future", "settles"):
@@ -167,6 +180,11 @@ ISSUES: tuple[Issue, ...] = (
         matches=_former_tasks_are_handed_back,
         why="a leader before 2.4 returns each member its previous tasks while a newer member joins;"
         " a member that missed the last assignment still names tasks that another member now has",
+    ),
+    Issue(
+        id="KIP-429",
+        matches=_kept_tasks_are_given_away,
+        why="a leader before 2.4 gives tasks away that a member keeps during the rebalance",
     ),
 )
 """Known issues, in the order in which they are checked; the first match counts."""

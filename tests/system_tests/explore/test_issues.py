@@ -61,6 +61,7 @@ EXAMPLES = {
     "KAFKA-10455": finding("nothing is forgotten", answered(7), KEPT),
     "KAFKA-14382": finding("settles", FOLLOWUP, repeats=True),
     "former-tasks": finding("one active", PROBED),
+    "KIP-429": finding("one owner", answered(4, withheld=())),
 }
 MORE_EXAMPLES = [
     ("KAFKA-6054", finding("answered in the lowest", answered(2, used=(1, 2)))),
@@ -75,6 +76,7 @@ OTHERS = [
     finding("nobody stays future", answered(4), ASKED, replace(REPLACED, member_id="c-instance-1")),
     finding("one active", ASKED, REPLACED),
     finding("one active", answered(4)),
+    finding("one active", answered(5, withheld=())),
     finding("settles", PROBED),
     finding("answered within used", answered(4, used=(3, 4))),
     finding("sets what it speaks", answered(3), took(3, 2, 4)),
