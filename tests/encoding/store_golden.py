@@ -2,8 +2,9 @@
 
 The newest version is the constant of its class. The contents are those of the vectors of 3.9.1, 20
 of 40 for each version, drawn by the release's name: its constructors build them, its getters read
-the bytes back. Then the release is added to the outcomes of `edge.jsonl.gz`; where it differs from
-the release stored last, it gets its own row.
+the bytes back. A version that 3.9.1 does not know has those of its newest one, with values for what
+the version adds. Then the release is added to the outcomes of `edge.jsonl.gz`; where it differs
+from the release stored last, it gets its own row.
 
 With `--patch` before it, only the proof is stored that its classes do what those of the stored
 release before or after it do: the digest of both, of all vectors of 3.9.1 and of all edges.
@@ -15,6 +16,7 @@ import json
 import random
 import sys
 
+from encoding.kafka.schema import ASSIGNMENT, SUBSCRIPTION
 from probing import find_release
 from system_tests.support.jvm import RealCodec
 from tests.encoding import golden_files
@@ -30,6 +32,9 @@ from tests.encoding.golden_files import (
 )
 
 _SECOND = {"subscription": "latest_supported", "assignment": "commonly_supported"}
+_FIELDS = {"subscription": SUBSCRIPTION, "assignment": ASSIGNMENT}
+# Type of a field -> how many bits its values have here.
+_BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 
 
 def main(release):
@@ -38,7 +43,7 @@ def main(release):
         _write_json("releases", LATEST)
         for kind in _SECOND:
             kept = [line for line in lines(kind) if line["release"] != release]
-            _write(kind, [*kept, *_vectors(codec, kind, release)])
+            _write(kind, [*kept, *vectors_of(codec, kind, release)])
         _write("edge", [_edge(codec, line, release) for line in lines("edge")])
 
 
@@ -78,15 +83,43 @@ def _digest(release):
     return {"vectors": len(written), "edges": len(edges), "sha256": digest.hexdigest()}
 
 
-def _vectors(codec, kind, release):
-    # A version that 3.9.1 does not know has no contents yet: docs/extending.md says what to do.
-    for version in range(1, min(LATEST[release], LATEST[REFERENCE]) + 1):
+def vectors_of(codec, kind, release):
+    """Yield what a release writes in each version that it knows."""
+    for version in range(1, LATEST[release] + 1):
         count = expected_count(kind, release, version)
-        rows = [row for row in vectors(kind)[REFERENCE, version] if is_plain(row)]
         rng = random.Random(f"{release} {kind} {version}")  # noqa: S311 a choice, no secret
-        chosen = rng.sample(rows, count)
+        chosen = rng.sample(_contents(kind, version, rng), count)
         for number, row in enumerate(sorted(chosen, key=lambda row: row["id"])):
             yield _vector(codec, row, release, number)
+
+
+def _contents(kind, version, rng):
+    known = min(version, LATEST[REFERENCE])
+    rows = [row for row in vectors(kind)[REFERENCE, known] if is_plain(row)]
+    if version == known:
+        return rows
+    added = [field for field in _FIELDS[kind] if known < field.since <= version]
+    return [
+        {
+            **row,
+            "version": version,
+            "latest_supported": version,
+            "hex": "",
+            "fields": {
+                **row["fields"],
+                "version": version,
+                _SECOND[kind]: version,
+                **{field.name: _value(field, rng) for field in added},
+            },
+        }
+        for row in rows
+    ]
+
+
+def _value(field, rng):
+    if field.type not in _BITS:
+        raise SystemExit(f"say in _value of {__file__} what a {field.type} of {field.name} may be")
+    return rng.getrandbits(_BITS[field.type])
 
 
 def _vector(codec, row, release, number):

@@ -21,7 +21,7 @@ from system_tests.matrix.store import read
 from system_tests.plan.changes import STREAMS_BROKERS
 from system_tests.real import PINS
 from system_tests.support.fetch import CURRENT
-from tests.encoding.golden_files import LATEST, PATCHES
+from tests.encoding.golden_files import LATEST, PATCHES, expected_count, groups, vectors
 from tests.encoding.kafka.lock_layouts import locked
 from tests.system_tests.explore.table import STORED, all_ways
 
@@ -52,7 +52,7 @@ def feature_levels():
 
 
 def streams_groups():
-    if STREAMS_BROKERS[-1]["since"] != f"{NEWEST.series}.0":
+    if f"{NEWEST.series}.0" not in [row["since"] for row in STREAMS_BROKERS]:
         return (
             f"[[brokers]] {NEWEST.series}.0 in system_tests/plan/changes/streams.toml: what its"
             " brokers do with streams groups"
@@ -99,6 +99,12 @@ def golden_vectors():
     series = {find_release(name).series for name in LATEST}
     if NEWEST.series not in series or max(LATEST.values()) < WRITTEN[-1]:
         return f"golden vectors: python -m tests.encoding.store_golden {NEWEST.name}"
+    for kind, release, version in groups(KAFKA_VERSIONS):
+        if len(vectors(kind)[release, version]) != expected_count(kind, release, version):
+            return (
+                f"golden vectors of version {version} of the {kind}: python -m"
+                f" tests.encoding.store_golden {release}"
+            )
     if lacking := sorted({*CURRENT} - {*LATEST, *PATCHES}):
         return f"python -m tests.encoding.store_golden --patch {lacking[0]}"
     return ""
@@ -132,7 +138,9 @@ def findings():
 def changelog():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     wire = "".join(re.findall(r"^### Wire\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL))
-    lacking = [name for name in CURRENT if name not in text]
+    lacking = [
+        name for name in CURRENT if not re.search(rf"(?<![\d.]){re.escape(name)}(?![\d.]*\d)", text)
+    ]
     if lacking:
         return f"CHANGELOG.md names {', '.join(lacking)}"
     if not re.search(rf"\b{WRITTEN[-1]}\b", wire):
