@@ -17,6 +17,7 @@ from probing.features import (
     UpdateModel,
     UpdateRequest,
     decide_update,
+    default_levels,
     find_kafka_release,
 )
 
@@ -104,3 +105,28 @@ def test_kafka_misses_a_silent_controller_where_kip_778_counts_a_majority():
     refused = ask(silent, update)
     assert rules(refused) == ["a controller cannot"]
     assert "controller 2 (not registered)" in refused.results[0].why
+
+
+def test_defaults_and_what_levels_need_are_those_of_the_classes_of_4_4_0():
+    """`MetadataVersion` and `Feature` of kafka-server-common 4.4.0."""
+    needs = {
+        feature.name: {level.requires for level in feature.levels}
+        for feature in KAFKA_FEATURES.features
+    }
+    assert needs.pop(METADATA_VERSION) == {()}
+    assert needs.pop("eligible.leader.replicas.version") == {((METADATA_VERSION, 23),)}
+    assert set().union(*needs.values()) == {((METADATA_VERSION, 4),)}
+    appear = {}
+    for level in range(21, 34):
+        for name, number in default_levels(level).items():
+            if name != METADATA_VERSION:
+                appear.setdefault((name, number), level)
+    assert appear == {
+        ("kraft.version", 1): 21,
+        ("group.version", 1): 22,
+        ("transaction.version", 2): 24,
+        ("eligible.leader.replicas.version", 1): 26,
+        ("share.version", 1): 28,
+        ("streams.version", 1): 29,
+        ("share.version", 2): 31,
+    }

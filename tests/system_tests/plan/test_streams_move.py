@@ -1,6 +1,7 @@
 """The move to the streams protocol: who is refused, what it costs, what is restored."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from assignor.problems import ProblemError
 from probing import ReleaseError, find_release
 from system_tests.cli.main import main
 from system_tests.plan import Use, plan_streams_move, restored, restored_by_broker
+from system_tests.plan.changes import STREAMS_BROKERS
 
 SAVED = {
     "name": "shop",
@@ -325,3 +327,13 @@ def test_the_offsets_of_a_group_are_what_its_copies_have_read():
     read = {client: {str(task): at for task, at in rows.items()} for client, rows in found.items()}
     assert read[state.clients.index("c")] == {"0_0": 700}
     assert read[state.clients.index("a")] == {"0_0": 1000, "0_1": 1000}
+
+
+def test_brokers_that_are_refused_are_sent_to_a_release_that_is_not():
+    named = {
+        name
+        for row in STREAMS_BROKERS
+        for name in re.findall(r"to ([\d.]+)", row.get("refused", ""))
+    }
+    assert named == {"4.2.1"}
+    assert {row["since"]: "refused" in row for row in STREAMS_BROKERS}["4.2.1"] is False
