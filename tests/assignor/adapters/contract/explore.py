@@ -81,9 +81,8 @@ def play(loop, sequence):
     return run
 
 
-def _part(depth, every, task):
-    loop, part = task
-    return loop, explore(loop, sequences(depth, every=every * _PARTS, first=every * part))
+def _part(depth, every, loop, part):
+    return explore(loop, sequences(depth, every=every * _PARTS, first=every * part))
 
 
 @click.command(help=__doc__)
@@ -93,20 +92,21 @@ def _part(depth, every, task):
 @click.argument("loops", nargs=-1, type=click.Choice(list(LOOPS)))
 def main(*, depth, every, workers, loops):
     """Explore, print a table of the loops, and what was found."""
-    found = {loop: Explored() for loop in loops or LOOPS}
-    tasks = [(loop, part) for loop in found for part in range(_PARTS)]
-    with ProcessPoolExecutor(workers) as pool:
-        for loop, part in pool.map(partial(_part, depth, every), tasks):
-            found[loop].add(part)
     click.echo(f"{'loop':33}{'sequences':>10}{'CPU s':>8}{'virtual min':>13}{'findings':>10}")
-    for loop, all_ in found.items():
-        count = sum(map(len, all_.findings.values()))
-        minutes = all_.virtual_s / 60
-        click.echo(f"{loop:33}{all_.sequences:10}{all_.cpu_s:8.0f}{minutes:13.0f}{count:10}")
-        for rule, each in all_.findings.items():
-            for sequence, sentence in each[:_SHOWN]:
-                click.echo(f"  {rule} ({len(each)}): {' '.join(sequence)}: {sentence}")
-    sys.exit(any(all_.findings for all_ in found.values()))
+    is_broken = False
+    with ProcessPoolExecutor(workers) as pool:
+        for loop in loops or LOOPS:
+            found = Explored()
+            for part in pool.map(partial(_part, depth, every, loop), range(_PARTS)):
+                found.add(part)
+            count = sum(map(len, found.findings.values()))
+            minutes = found.virtual_s / 60
+            click.echo(f"{loop:33}{found.sequences:10}{found.cpu_s:8.0f}{minutes:13.0f}{count:10}")
+            for rule, each in found.findings.items():
+                is_broken = True
+                for sequence, sentence in each[:_SHOWN]:
+                    click.echo(f"  {rule} ({len(each)}): {' '.join(sequence)}: {sentence}")
+    sys.exit(is_broken)
 
 
 if __name__ == "__main__":
