@@ -17,7 +17,8 @@ from assignor.inspection import (
 )
 
 _ABOUT_VERSIONS: Final = frozenset({"holds-version", "before-probing"})
-NOTES: Final = frozenset({"not-shown"})
+_REFUSALS: Final = frozenset({"failed", "not-told"})
+NOTES: Final = frozenset({"not-shown", "not-read"})
 """Kinds of findings that need no action."""
 
 
@@ -30,6 +31,7 @@ def render_groups(looks: Sequence[GroupInspection], *, width: int | None = None)
     """
     table = plain_table("group", "state", "assignor", right=("members", "lag"))
     table.add_column("version", no_wrap=True)
+    table.add_column("release", overflow="fold")
     table.add_column("findings", overflow="fold")
     if width is not None:
         table.columns[0].max_width = name_width(width)
@@ -37,7 +39,7 @@ def render_groups(looks: Sequence[GroupInspection], *, width: int | None = None)
         try:
             row = _group_row(look)
         except Exception as error:  # noqa: BLE001 an error in one group must not hide the others
-            empty = [""] * 5
+            empty = [""] * 6
             row = [look.described.group_id, *empty, line(not_shown(error), "red")]
         table.add_row(*row)
     return table
@@ -68,7 +70,7 @@ def _group_row(look: GroupInspection) -> list[str | Text]:
         held_down = f"limited by {few(names)}" if names else ""
     others = [f for f in look.findings if f.kind not in _ABOUT_VERSIONS | NOTES]
     notes = f"{len(others)} finding{'s' if len(others) > 1 else ''}" if others else ""
-    if others and not look.members:
+    if others and others[0].kind in _REFUSALS:
         notes = others[0].sentence
     members = "?" if is_broker_side(described) else str(len(described.members))
     if look.streams_group is not None:
@@ -80,5 +82,6 @@ def _group_row(look: GroupInspection) -> list[str | Text]:
         members,
         number(look.lag),
         version,
+        few(sorted({member.evidence.spelled for member in look.members})) if versions else "",
         line("; ".join(filter(None, (held_down, notes))), "yellow"),
     ]
