@@ -168,7 +168,7 @@ def read_by_no_member(look: GroupInspection) -> Iterator[str]:
     if subscribed and rows:
         lag = sum(row.lag or 0 for row in rows)
         yield (
-            f"the group has committed offsets of {few([row.topic for row in rows])}, which no"
-            f" member reads: the lag of {lag:,} records there is not in the group's lag; if no program"
+            f"no member reads {few([row.topic for row in rows])}, of which the group has committed"
+            f" offsets: the lag of {lag:,} records there is not in the group's lag; if no program"
             " needs them, delete them with kafka-consumer-groups.sh --delete-offsets"
         )

@@ -17,6 +17,9 @@ from assignor.inspection import (
 )
 
 _ABOUT_VERSIONS: Final = frozenset({"holds-version", "before-probing"})
+_WIDE: Final = 120
+"""Width of a terminal from which on the table has the releases."""
+_RELEASE: Final = 6
 _REFUSALS: Final = frozenset({"failed", "not-told"})
 NOTES: Final = frozenset({"not-shown", "not-read"})
 """Kinds of findings that need no action."""
@@ -31,15 +34,19 @@ def render_groups(looks: Sequence[GroupInspection], *, width: int | None = None)
     """
     table = plain_table("group", "state", "assignor", right=("members", "lag"))
     table.add_column("version", no_wrap=True)
-    table.add_column("release", overflow="fold")
+    has_releases = width is None or width >= _WIDE
+    if has_releases:
+        table.add_column("release", overflow="fold")
     table.add_column("findings", overflow="fold")
     if width is not None:
         table.columns[0].max_width = name_width(width)
     for look in looks:
         try:
             row = _group_row(look)
+            if not has_releases:
+                del row[_RELEASE]
         except Exception as error:  # noqa: BLE001 an error in one group must not hide the others
-            empty = [""] * 6
+            empty = [""] * (len(table.columns) - 2)
             row = [look.described.group_id, *empty, line(not_shown(error), "red")]
         table.add_row(*row)
     return table
@@ -70,7 +77,7 @@ def _group_row(look: GroupInspection) -> list[str | Text]:
         held_down = f"limited by {few(names)}" if names else ""
     others = [f for f in look.findings if f.kind not in _ABOUT_VERSIONS | NOTES]
     notes = f"{len(others)} finding{'s' if len(others) > 1 else ''}" if others else ""
-    if others and others[0].kind in _REFUSALS:
+    if others and (look.streams_group is not None or others[0].kind in _REFUSALS):
         notes = others[0].sentence
     members = "?" if is_broker_side(described) else str(len(described.members))
     if look.streams_group is not None:
