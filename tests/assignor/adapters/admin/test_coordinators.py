@@ -3,6 +3,7 @@
 import asyncio
 from types import SimpleNamespace
 
+import pytest
 from kafka.errors import GroupAuthorizationFailedError
 
 from assignor.adapters.admin import Admin, BrokerError, NotAuthorized, Target
@@ -44,6 +45,7 @@ def test_one_request_goes_to_each_coordinator():
     assert asked == [(0, ["cc"]), (1, ["a", "b"])]
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_group_that_is_denied_hides_no_other_and_one_that_moved_is_asked_about_again():
     asked = []
 
