@@ -198,6 +198,15 @@ def test_all_groups_have_their_releases_on_a_wide_terminal_and_in_pipes():
         assert row[head.index("release") :].startswith(f"3.4.0-{LAST_WITH_11}, native v101  2 f")
 
 
+def test_a_narrow_terminal_has_every_value_of_a_group():
+    lines = shown(render_groups([inspect_group(threads(), FACTS)], width=40), 40)
+    assert [line.rstrip() for line in lines] == [
+        "group  about it",
+        "app    Stable, Streams, members 3, lag",
+        "       10, version 11, 2 findings",
+    ]
+
+
 def test_a_stock_group_lists_members_and_topics():
     lines = group(inspect_group(group_of(member("x"), protocol_name="range"), FACTS), 80)
     assert lines[-2:] == [

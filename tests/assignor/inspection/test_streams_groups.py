@@ -240,6 +240,18 @@ def test_an_empty_and_an_unknown_group():
     assert "epochs" not in text_of(dead)
 
 
+def test_a_narrow_terminal_has_whole_columns():
+    look = look_at_streams_group(group(member("a", "0_0 1_0"), member("b", "0_1 1_1")), facts())
+    console = Console(width=40, record=True, force_terminal=False)
+    console.print(render_group(look, width=40, now_ms=0, tasks=False, cut=True))
+    lines = console.export_text().splitlines()
+    assert [line.split() for line in lines if line.startswith(("client", "a ", "b "))] == [
+        ["client", "active", "standby", "lag"],
+        ["a", "2", "0", "8"],
+        ["b", "2", "0", "8"],
+    ]
+
+
 def test_an_empty_group_names_the_source_topic_that_its_members_missed():
     sizes = {name: size for name, size in SIZES.items() if name != "in"}
     look = look_at_streams_group(group(state="Empty"), facts(partitions=sizes))
