@@ -13,7 +13,7 @@ from assignor.adapters.admin.client import (
     Target,
     open_admin,
 )
-from assignor.adapters.admin.cluster_facts import cluster_facts, committed_offsets
+from assignor.adapters.admin.facts import cluster_facts, committed_offsets
 from assignor.adapters.admin.features import read_all_features, read_features, update_features
 from assignor.adapters.admin.groups import (
     describe_group,

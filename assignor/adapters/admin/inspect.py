@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, Final
 
 from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized, Refused
-from assignor.adapters.admin.cluster_facts import facts_of_groups
 from assignor.adapters.admin.coordinators import answer_of
+from assignor.adapters.admin.facts import facts_of_groups
 from assignor.adapters.admin.groups import describe_groups, describe_settled, list_groups
 from assignor.adapters.admin.streams_groups import (
     describe_streams_groups,
