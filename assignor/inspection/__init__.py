@@ -9,6 +9,7 @@ from assignor.inspection.group import (
 )
 from assignor.inspection.members import look_at_member
 from assignor.inspection.names import short_id, thread_name
+from assignor.inspection.offsets import TopicOffsets, offsets_by_topic
 from assignor.inspection.routing import few
 from assignor.inspection.saved_problem import problem_line, problem_of
 from assignor.inspection.streams_groups.look import (
@@ -28,6 +29,7 @@ from assignor.inspection.streams_groups.values import (
     StreamsTasks,
     sorted_tasks,
 )
+from assignor.inspection.tasks import is_changelog
 from assignor.inspection.topology_values import FamilyLook, FormLook, TopologiesLook
 from assignor.inspection.values import (
     STREAMS_PROTOCOL,
@@ -67,6 +69,7 @@ __all__ = [
     "StreamsTasks",
     "TaskLook",
     "TopicFacts",
+    "TopicOffsets",
     "TopologiesLook",
     "VersionsLook",
     "few",
@@ -74,10 +77,12 @@ __all__ = [
     "group_topics_of",
     "inspect_group",
     "is_broker_side",
+    "is_changelog",
     "is_present",
     "is_settling",
     "look_at_member",
     "look_at_streams_group",
+    "offsets_by_topic",
     "problem_line",
     "problem_of",
     "read_partitions",

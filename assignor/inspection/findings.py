@@ -9,6 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from assignor.inspection.offsets import (
+    before_start,
+    beyond_end,
+    committed_partitions,
+    missing_topics,
+    partition_counts,
+    read_by_no_member,
+)
 from assignor.inspection.routing import few
 from assignor.inspection.tasks import stateful_subtopologies
 from assignor.inspection.values import NO_OFFSET, ClientLook, Finding, GroupInspection
@@ -88,6 +96,7 @@ def _source_topics(look: GroupInspection) -> Iterator[str]:
             f"subscribed topic {few(missing)} does not exist, or you may not describe it: tasks"
             " that read it do not run; create it, or grant DESCRIBE on it"
         )
+    yield from missing_topics(look)
 
 
 def _beside_its_active(look: GroupInspection) -> Iterator[str]:
@@ -265,18 +274,25 @@ def _host(text: str) -> str:
 
 
 def _uncommitted(look: GroupInspection) -> Iterator[str]:
-    read = {partition for member in look.members for partition in member.answer.partitions}
+    facts = look.facts
     # A group without any commit is new, or stores its offsets elsewhere.
-    if not look.facts.committed:
+    if not facts.committed:
         return
+    read = {partition for member in look.members for partition in member.answer.partitions}
+    if not look.members:
+        topics = {row.topic for row in committed_partitions(look)}
+        read = {row for row in facts.end_offsets if row.topic in topics}
     found = [
         f"{partition.topic}-{partition.partition}"
         for partition in sorted(read)
-        if look.facts.committed.get(partition, NO_OFFSET) == NO_OFFSET
-        and look.facts.end_offsets.get(partition, 0) > 0
+        if facts.committed.get(partition, NO_OFFSET) == NO_OFFSET
+        and facts.end_offsets.get(partition, 0) > 0
     ]
     if found:
-        yield f"{few(found)} has records, but the group has no committed offset there"
+        yield (
+            f"{few(found)} has records, but the group has no committed offset there: its lag does"
+            " not count them"
+        )
 
 
 def _holes(look: GroupInspection) -> Iterator[str]:
@@ -317,7 +333,11 @@ RULES: Final[tuple[tuple[str, Rule], ...]] = (
     ("topology-differs", _fingerprints_differ),
     ("process-id-twice", _process_on_two_hosts),
     ("host-map", _holes),
+    ("partition-counts", partition_counts),
+    ("beyond-end", beyond_end),
+    ("before-start", before_start),
     ("uncommitted", _uncommitted),
+    ("not-read", read_by_no_member),
     ("not-shown", _loose),
     ("not-told", _unknown),
 )

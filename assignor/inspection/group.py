@@ -40,14 +40,22 @@ _BROKER_SIDE: Final = {
 }
 
 
-def group_topics(group: DescribedGroup, names: Iterable[str]) -> set[str]:
-    """Those of `names` that belong to a group: its members' topics, and its changelogs."""
+def group_topics(
+    group: DescribedGroup, names: Iterable[str], *, others: Iterable[str] = ()
+) -> set[str]:
+    """Return those of `names` that belong to a group: its members' topics, its internal topics.
+
+    Args:
+        group: as described.
+        names: of all topics.
+        others: ids of other groups, whose internal topics are left out.
+    """
     read = {
         topic
         for member in group.members
         for topic in look_at_stock_member(member, group.group_id).topics
     }
-    return topics_of_group(names, group.group_id, read)
+    return topics_of_group(names, group.group_id, read, others)
 
 
 def is_broker_side(group: DescribedGroup) -> bool:
@@ -83,7 +91,7 @@ def inspect_group(group: DescribedGroup, facts: ClusterFacts | None = None) -> G
         summary=_summary(group),
         is_streams=is_streams,
         members=members,
-        lag=input_lag(partitions, facts),
+        lag=input_lag(partitions if group.members else facts.committed, facts),
         record_bytes=RECORD_BYTES + sum(member.record_bytes for member in members),
         record_limit=facts.record_limit or GROUP_RECORD_LIMIT,
         limit_known=facts.record_limit is not None,
@@ -91,7 +99,7 @@ def inspect_group(group: DescribedGroup, facts: ClusterFacts | None = None) -> G
     )
     if is_streams:
         look = _with_tasks(look)
-    return replace(look, findings=findings_of(look)) if members else look
+    return replace(look, findings=findings_of(look))
 
 
 def _with_tasks(look: GroupInspection) -> GroupInspection:

@@ -6,6 +6,7 @@ the partition numbers decide if they can. Changelogs are in no assignment: they 
 and number of partitions. What is ambiguous stays unknown.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -22,6 +23,9 @@ from encoding import RUNNING, TaskId, TopicPartition, task_order
 
 CHANGELOG: Final = "-changelog"
 _REPARTITION: Final = "-repartition"
+_INTERNAL: Final = re.compile(
+    rf"({CHANGELOG}|{_REPARTITION}|-FK-JOIN-SUBSCRIPTION-(REGISTRATION|RESPONSE)-\d+-topic)$"
+)
 _UNSEEN_MOST: Final = 1000
 """Most tasks of a subtopology that are assumed to exist although no member has them."""
 
@@ -38,13 +42,33 @@ def stateful_subtopologies(look: GroupInspection) -> set[int]:
     return copies | reported | set(look.shape.changelogs)
 
 
-def topics_of_group(names: Iterable[str], group_id: str, read: Iterable[str]) -> set[str]:
-    """Topics of a group: those that its members read, and its changelogs."""
+def is_changelog(topic: str) -> bool:
+    """Whether a topic has the name of a changelog."""
+    return topic.endswith(CHANGELOG)
+
+
+def is_internal(topic: str, group_id: str) -> bool:
+    """Whether a topic has the name of an internal topic of Kafka Streams, of this group."""
+    return topic.startswith(f"{group_id}-") and bool(_INTERNAL.search(topic))
+
+
+def topics_of_group(
+    names: Iterable[str], group_id: str, read: Iterable[str], others: Iterable[str] = ()
+) -> set[str]:
+    """Topics of a group: those that its members read, and its internal topics.
+
+    Args:
+        names: of all topics.
+        group_id: of the group.
+        read: topics that its members read.
+        others: ids of other groups; `app-2-x-changelog` is not of group `app` if there is `app-2`.
+    """
     own = set(read)
+    longer = tuple(f"{other}-" for other in others if other.startswith(f"{group_id}-"))
     return {
         name
         for name in names
-        if name in own or (name.startswith(f"{group_id}-") and name.endswith(CHANGELOG))
+        if name in own or (is_internal(name, group_id) and not name.startswith(longer))
     }
 
 
@@ -118,7 +142,7 @@ def _changelogs(
     stateful = _stateful(members)
     sizes = _sizes(members, facts, sources)
     found: dict[int, set[str]] = {}
-    left = {name for name in facts.topics if name.endswith(CHANGELOG)}
+    left = {name for name in facts.topics if is_changelog(name)}
     for name in sorted(left):
         twin = f"{name.removesuffix(CHANGELOG)}{_REPARTITION}"
         owner = [number for number, topics in sources.items() if twin in topics]

@@ -68,8 +68,8 @@ class ClusterFacts:
     Attributes:
         topics: by name, without topics that do not exist or are not authorized.
         has_topics: whether the cluster was asked for them, and told.
-        committed: committed offsets of the group.
-        end_offsets: of the requested partitions.
+        committed, leader_epochs: committed offsets of the group, and the leader epochs of commits.
+        start_offsets, end_offsets: of partitions; changelogs have no start offsets.
         record_limit: the broker's limit for the group's record in bytes; None: unknown.
         unknown: sentences about requests that failed.
     """
@@ -77,6 +77,8 @@ class ClusterFacts:
     topics: Mapping[str, TopicFacts] = field(default_factory=dict)
     has_topics: bool = False
     committed: Mapping[TopicPartition, int] = field(default_factory=dict)
+    leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
+    start_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     end_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     record_limit: int | None = None
     unknown: tuple[str, ...] = ()

@@ -5,11 +5,17 @@ import assignor.clients
 
 assignor.clients.require_client("kafka-python")
 
-from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized, Target, open_admin
+from assignor.adapters.admin.client import (
+    Admin,
+    BrokerError,
+    NotAuthorized,
+    Refused,
+    Target,
+    open_admin,
+)
+from assignor.adapters.admin.facts import cluster_facts, committed_offsets
 from assignor.adapters.admin.features import read_all_features, read_features, update_features
 from assignor.adapters.admin.groups import (
-    cluster_facts,
-    committed_offsets,
     describe_group,
     describe_settled,
     list_groups,
@@ -33,6 +39,7 @@ __all__ = [
     "GroupLevels",
     "NotAuthorized",
     "ReachedTopic",
+    "Refused",
     "Target",
     "client_settings",
     "cluster_facts",

@@ -33,7 +33,11 @@ class BrokerError(Exception):
     """A request to the cluster failed or timed out; the message names servers and request."""
 
 
-class NotAuthorized(BrokerError):
+class Refused(BrokerError):
+    """The brokers answer, and do not do what was asked; the message says why."""
+
+
+class NotAuthorized(Refused):
     """The user is not authorized, or its login is rejected."""
 
 
@@ -91,7 +95,7 @@ class Admin:
                 return self._once(question, max(left, 0.001))
             except (KafkaError, OSError) as error:
                 if not getattr(error, "retriable", False) or left <= _RETRY_S:
-                    raise _as_broker_error(error, doing, self.target) from error
+                    raise as_broker_error(error, doing, self.target) from error
             time.sleep(_RETRY_S)
 
     def _once(self, question: Ask[_Answer], left_s: float) -> _Answer:
@@ -126,7 +130,7 @@ def open_admin(target: Target) -> Iterator[Admin]:
                 **({"client_id": "assignor"} | dict(target.settings)),
             )
     except (KafkaError, ValueError, OSError) as error:
-        raise _as_broker_error(error, "connect", target) from error
+        raise as_broker_error(error, "connect", target) from error
     try:
         yield Admin(client, target)
     finally:
@@ -145,7 +149,7 @@ def _probe(target: Target) -> None:
     raise BrokerError(f"no broker can be reached: {spelled(tried)}")
 
 
-def _as_broker_error(error: Exception, doing: str, target: Target) -> BrokerError:
+def as_broker_error(error: Exception, doing: str, target: Target) -> BrokerError:
     """Return the error for an exception of the client; the first condition that holds decides."""
     seconds = f"{target.timeout_ms / 1000:g} s"
     protocol = target.settings.get("security_protocol", "PLAINTEXT")

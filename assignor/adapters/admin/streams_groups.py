@@ -4,25 +4,18 @@ What a broker sends is checked here: a value that no coordinator sends (a negati
 member id that occurs twice) ends the inspection of this group with a sentence.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any, Final, NoReturn
 
 from kafka.admin import KafkaAdminClient
-from kafka.errors import BrokerResponseError, IncompatibleBrokerVersion
+from kafka.errors import IncompatibleBrokerVersion
 
-from assignor.adapters.admin.client import Admin, BrokerError
-from assignor.adapters.admin.groups import (
-    EARLIEST,
-    LATEST,
-    committed_with_epochs,
-    if_authorized,
-    offsets_at,
-    raise_for,
-    topic_facts,
-)
+from assignor.adapters.admin.client import Admin, Refused
+from assignor.adapters.admin.coordinators import GROUP_ID_NOT_FOUND, Row, ask_coordinators
 from assignor.adapters.admin.messages import StreamsGroupDescribeRequest
 from assignor.inspection import (
+    ClusterFacts,
     DescribedStreamsGroup,
     InternalTopic,
     StreamsFacts,
@@ -30,13 +23,11 @@ from assignor.inspection import (
     StreamsSubtopology,
     StreamsTask,
     StreamsTasks,
-    group_topics_of,
-    read_partitions,
     sorted_tasks,
 )
-from encoding import TopicPartition, shown
+from encoding import shown
 
-_GROUP_ID_NOT_FOUND: Final = 69
+_UNSUPPORTED: Final = 35
 _STATES: Final = frozenset(
     {"NotReady", "Assigning", "Reconciling", "Stable", "Empty", "Dead", "Unknown"}
 )
@@ -48,82 +39,78 @@ class InvalidDescription(ValueError):
     """A broker described a group in a way that no coordinator does."""
 
 
-def describe_streams_group(admin: Admin, group_id: str) -> DescribedStreamsGroup:
-    """Return one streams group; an unknown group, or a group of another type, has state `Dead`.
+def describe_streams_groups(admin: Admin, group_ids: Sequence[str]) -> dict[str, Any]:
+    """Return the description of each streams group: the arguments of `read_streams_group`.
+
+    A group that is not described has its `BrokerError` instead.
 
     Raises:
-        BrokerError, NotAuthorized: as in `Admin.ask`; also if the brokers are older than 4.1.
-        InvalidDescription: the broker sent values that no coordinator sends.
+        BrokerError: as in `Admin.ask`.
+        Refused: the brokers are older than 4.1.
     """
+    servers = admin.target.spelled
 
-    async def ask(client: KafkaAdminClient) -> tuple[Any, str]:
+    async def ask(client: KafkaAdminClient, node: int, own: Sequence[str]) -> list[Row]:
         manager = client._manager  # noqa: SLF001 the client's own methods have no deadline
+        request = StreamsGroupDescribeRequest(
+            group_ids=list(own), include_authorized_operations=False, max_version=1
+        )
         try:
-            nodes = await client._find_coordinator_ids([group_id])  # noqa: SLF001 as above
-            node = nodes[group_id]
-            request = StreamsGroupDescribeRequest(
-                group_ids=[group_id], include_authorized_operations=False, max_version=1
-            )
             response = await manager.send(request, node_id=node)
-            rows = [row for row in response.groups if row.group_id == group_id]
-            if len(rows) != 1:
-                raise InvalidDescription(
-                    f"the broker describes group {shown(group_id)} {len(rows)} times"
-                )
-            raise_for(rows[0].error_code, fine=(_GROUP_ID_NOT_FOUND,))
-        except BrokerResponseError:
-            # The coordinator may have moved; look it up again at the next try.
-            manager.cluster._coordinators.clear()  # noqa: SLF001 the client has no other way
-            raise
+        except IncompatibleBrokerVersion:
+            raise Refused(
+                f"{servers} cannot describe streams groups: its brokers do not know"
+                " StreamsGroupDescribe, which is in Kafka 4.1 and newer"
+            ) from None
         broker = manager.cluster.broker_metadata(node)
         place = f"{shown(broker.host)}:{broker.port} ({node})" if broker else f"({node})"
-        return rows[0], place
+        times = Counter(str(row.group_id) for row in response.groups)
+        return [_as_row(servers, r, place, times[str(r.group_id)]) for r in response.groups]
 
-    doing = f"describe streams group {shown(group_id)} and its topics"
-    try:
-        row, coordinator = admin.ask(doing, ask)
-    except IncompatibleBrokerVersion:
-        raise BrokerError(
-            f"{admin.target.spelled} cannot {doing}: its brokers do not know StreamsGroupDescribe,"
-            " which is in Kafka 4.1 and newer"
-        ) from None
-    return read_streams_group(row, coordinator)
+    return ask_coordinators(admin, "describe streams group {} and its topics", list(group_ids), ask)
 
 
-def streams_facts(admin: Admin, group: DescribedStreamsGroup) -> StreamsFacts:
-    """Return sizes and racks of the group's topics, and offsets of its inputs and changelogs.
+def _as_row(servers: str, row: Any, place: str, times: int) -> Row:
+    """Return the answer about a group; a broker without the feature says so of each group."""
+    group_id, code = str(row.group_id), int(row.error_code)
+    name = shown(group_id)
+    if times != 1:
+        return Row(group_id, 0, InvalidDescription(f"the broker describes {name} {times} times"))
+    if code == _UNSUPPORTED:
+        why = Refused(
+            f"{servers} cannot describe streams group {name}: streams.version is not finalized, so"
+            " the brokers serve no streams groups; see assignor features describe"
+        )
+        return Row(group_id, 0, why)
+    return Row(group_id, 0 if code == GROUP_ID_NOT_FOUND else code, (row, place))
+
+
+def streams_facts(group: DescribedStreamsGroup, facts: ClusterFacts) -> StreamsFacts:
+    """Return what an inspection of a streams group uses of the facts of the cluster.
 
     Raises:
-        BrokerError: the cluster does not answer.
         InvalidDescription: a topic, or all changelogs, have more than `PARTITIONS_MOST`
             partitions.
     """
-    unknown: list[str] = []
-
-    allowed = partial(if_authorized, unknown)
-    topics = allowed(None, lambda: topic_facts(admin, lambda _: group_topics_of(group)))
-    sizes = None if topics is None else {name: row.partitions for name, row in topics.items()}
-    for name, size in (sizes or {}).items():
+    sizes = {name: row.partitions for name, row in facts.topics.items()}
+    for name, size in sizes.items():
         _check(size <= PARTITIONS_MOST, group.group_id, f"{size} partitions of {shown(name)}")
-    partitions = read_partitions(group, StreamsFacts(partitions=sizes))
-    logs = {
-        TopicPartition(topic.name, number)
+    logs = sum(
+        sizes.get(topic.name, 0)
         for part in group.subtopologies or ()
         for topic in part.state_changelog_topics
-        for number in range((sizes or {}).get(topic.name, 0))
-    }
-    _check(len(logs) <= PARTITIONS_MOST, group.group_id, f"{len(logs)} partitions of changelogs")
-    # The ends are read after the commits, which never pass them then.
-    committed = allowed({}, lambda: committed_with_epochs(admin, group.group_id))
-    ends = allowed({}, lambda: offsets_at(admin, partitions, LATEST))
-    log_ends = allowed({}, lambda: offsets_at(admin, logs, LATEST))
+    )
+    _check(logs <= PARTITIONS_MOST, group.group_id, f"{logs} partitions of changelogs")
     return StreamsFacts(
-        partitions=sizes,
-        committed=committed,
-        starts=allowed({}, lambda: offsets_at(admin, partitions, EARLIEST)),
-        ends=log_ends | ends,
-        racks={name: row.racks for name, row in (topics or {}).items()},
-        unknown=tuple(dict.fromkeys(unknown)),
+        partitions=sizes if facts.has_topics else None,
+        committed={
+            partition: (offset, facts.leader_epochs.get(partition))
+            for partition, offset in facts.committed.items()
+        },
+        starts=facts.start_offsets,
+        ends=facts.end_offsets,
+        racks={name: row.racks for name, row in facts.topics.items()},
+        unknown=facts.unknown,
     )
 
 
@@ -135,7 +122,7 @@ def read_streams_group(row: Any, coordinator: str) -> DescribedStreamsGroup:
             partitions.
     """
     group_id = str(row.group_id)
-    if row.error_code == _GROUP_ID_NOT_FOUND:
+    if row.error_code == GROUP_ID_NOT_FOUND:
         return DescribedStreamsGroup(
             group_id=group_id, state="Dead", group_epoch=-1, assignment_epoch=-1
         )

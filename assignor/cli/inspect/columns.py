@@ -5,6 +5,8 @@ from typing import Final
 
 from assignor.cli.toolkit.text import TextTable
 
+NARROW: Final = 72
+"""Width of a terminal below which tables have fewer columns."""
 GAP: Final = 2
 """Spaces between two columns of a table."""
 NAME_LEAST: Final = 8

@@ -57,7 +57,8 @@ PROGRAM assign --problem group.json --simulate
 """
 _NOT_LISTED = "Groups that this user may not describe are not listed."
 _EXITS = {
-    1: "the group does not exist, is not authorized, or cannot be shown or saved",
+    1: "the group does not exist, is not authorized, or cannot be shown or saved; or the login is "
+    "rejected",
     3: NO_BROKER,
 }
 

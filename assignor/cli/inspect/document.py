@@ -11,6 +11,7 @@ from assignor.inspection import (
     TopologiesLook,
     VersionsLook,
     is_broker_side,
+    offsets_by_topic,
     thread_name,
 )
 from encoding import NO_REBALANCE, TopicPartition
@@ -44,6 +45,7 @@ def document_of(look: GroupInspection) -> dict[str, Any]:
         found["streams_group"] = streams_document(look.streams_group)
         return found
     if not look.is_streams:
+        found["offsets"] = _offsets(look)
         found["clients"] = [_stock_member(member) for member in look.members]
         return found
     if versions is not None:
@@ -69,6 +71,22 @@ def document_of(look: GroupInspection) -> dict[str, Any]:
         "clients": [_client(client) for client in look.clients],
         "tasks": [_task(task) for task in look.tasks],
     }
+
+
+def _offsets(look: GroupInspection) -> list[dict[str, Any]]:
+    """Return all partitions with a committed offset."""
+    facts = look.facts
+    return [
+        {
+            "topic": partition.topic,
+            "partition": partition.partition,
+            "current_offset": facts.committed[partition],
+            "log_start_offset": facts.start_offsets.get(partition),
+            "log_end_offset": facts.end_offsets.get(partition),
+        }
+        for row in offsets_by_topic(look)
+        for partition in row.committed
+    ]
 
 
 def _task(look: TaskLook) -> dict[str, Any]:

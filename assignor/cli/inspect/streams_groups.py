@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from assignor.cli.inspect.columns import name_width, number, plain_table
+from assignor.cli.inspect.columns import NARROW, name_width, number, plain_table
 from assignor.cli.toolkit.text import TextTable, cell, line, text_grid
 from assignor.inspection import (
     InternalTopic,
@@ -105,11 +105,10 @@ def _sized(topic: InternalTopic) -> str:
 
 def _members(look: StreamsGroupLook, width: int, *, cut: bool) -> TextTable:
     members = look.group.members[:MEMBERS_SHOWN]
-    table = plain_table(
-        "client",
-        "process",
-        right=("epoch", "active", "standby", "warm", "to start", "to stop", "lag"),
-    )
+    names = ["epoch", "active", "standby", "warm", "to start", "to stop", "lag"]
+    is_narrow = cut and width < NARROW
+    shown_names = ["active", "standby", "lag"] if is_narrow else names
+    table = plain_table("client", *([] if is_narrow else ["process"]), right=shown_names)
     places = {
         "rack": [member.rack or "" for member in members],
         "tags": [", ".join(f"{k}={v}" for k, v in member.tags.items()) for member in members],
@@ -123,10 +122,12 @@ def _members(look: StreamsGroupLook, width: int, *, cut: bool) -> TextTable:
         table.add_column(name, overflow="fold")
     processes = {member.process_id for member in look.group.members}
     for row, member in enumerate(members):
+        counts = dict(zip(names, _counts(look, member), strict=True))
+        process = [] if is_narrow else [cell(short_id(member.process_id, processes))]
         table.add_row(
             cell(look.client_names[member.member_id]),
-            cell(short_id(member.process_id, processes)),
-            *_counts(look, member),
+            *process,
+            *(counts[name] for name in shown_names),
             *(cell(values[row]) for values in shown_places.values()),
         )
     if cut:

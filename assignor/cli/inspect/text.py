@@ -20,6 +20,7 @@ from assignor.inspection import (
     LeaderLook,
     MemberLook,
     few,
+    offsets_by_topic,
     short_id,
     thread_name,
 )
@@ -46,6 +47,7 @@ _BAD = frozenset(
             "record-size",
         ),
         *("topology-waits", "not-ready", "impossible", "no-task", "source-topic"),
+        "partition-counts",
     }
 )
 
@@ -71,6 +73,8 @@ def render_group(
         if left > 0:
             parts.append(Text(f"{left} more are not shown; --format json lists all", style="dim"))
         parts += topology_change(look, client_names(look))
+    elif look.facts.has_topics or look.facts.committed:
+        parts += [_head(look, now_ms), Text(), _topics(look)]
     if look.streams_group is not None:
         parts += streams_parts(look.streams_group, look.lag, width, tasks=tasks, cut=cut)
     if tasks and look.tasks:
@@ -108,6 +112,8 @@ def _head_rows(look: GroupInspection, now_ms: int) -> Iterator[tuple[str, str]]:
         yield "next", _next(look.next_rebalance_ms, now_ms)
     why = "" if look.facts.committed else " (no committed offsets, or not authorized to read them)"
     yield "lag", f"not known{why}" if look.lag is None else f"{look.lag:,} records"
+    if not look.members:
+        return
     share = 100 * look.record_bytes / look.record_limit
     assumed = "" if look.limit_known else "; assumes the default limit"
     yield (
@@ -286,6 +292,17 @@ def _stock(look: GroupInspection, width: int, *, cut: bool) -> TextTable:
         table.add_row(consumer.client, member, topics, str(len(consumer.answer.partitions)), *place)
     if cut:
         table.columns[0].max_width = name_width(width)
+    return table
+
+
+def _topics(look: GroupInspection) -> TextTable:
+    """Return the topics of a group without members."""
+    table = plain_table("topic", right=("partitions", "committed", "lag"))
+    for row in offsets_by_topic(look):
+        count = "none" if row.partitions is None else str(row.partitions)
+        is_read = bool(row.committed)
+        committed = str(len(row.committed)) if is_read else ""
+        table.add_row(cell(row.topic), count, committed, number(row.lag) if is_read else "")
     return table
 
 

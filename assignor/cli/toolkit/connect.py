@@ -1,7 +1,7 @@
 """Connection options and error handling for commands that connect to a cluster.
 
-Exit status 3: no broker can be reached or answers. 1: the user is not authorized. 2: the properties
-file is invalid.
+Exit status 3: no broker can be reached or answers. 1: the brokers refuse, or the user is not
+authorized. 2: the properties file is invalid.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ class ConnectFailure(EnvironmentFailed):
 
 
 class NotAllowed(ConnectFailure):
-    """The user is not authorized: exit status 1."""
+    """The brokers answer and refuse, or the user is not authorized: exit status 1."""
 
     exit_code = EXIT_NO
 
@@ -92,13 +92,13 @@ def connected(target: "Target") -> Iterator["Admin"]:
 
     Raises:
         ConnectFailure: no broker answers (status 3).
-        NotAllowed: the user is not authorized (status 1).
+        NotAllowed: the brokers refuse, or the user is not authorized (status 1).
     """
     admin = _admin_package()
     try:
         with admin.open_admin(target) as client:
             yield client
-    except admin.NotAuthorized as error:
+    except admin.Refused as error:
         raise NotAllowed(str(error)) from None
     except admin.BrokerError as error:
         raise ConnectFailure(str(error)) from None

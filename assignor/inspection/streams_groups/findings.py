@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import count, islice
 from typing import Final
 
+from assignor.inspection.offsets import beyond_ends
 from assignor.inspection.routing import NAMES_SHOWN, few
 from assignor.inspection.streams_groups.values import (
     EMPTY,
     STABLE,
     DescribedStreamsGroup,
     StreamsGroupLook,
+    StreamsSubtopology,
     StreamsTask,
     sorted_tasks,
 )
@@ -156,9 +158,9 @@ def _topology_epoch(look: StreamsGroupLook) -> Iterator[str]:
 
 
 def _source_topics(look: StreamsGroupLook) -> Iterator[str]:
-    """Source topics that are gone although the coordinator has not noticed it yet."""
+    """Source topics that are gone although the coordinator has not noticed it, or has no member."""
     sizes = look.facts.partitions
-    if sizes is None or look.waits_for or not look.group.members:
+    if sizes is None or look.waits_for:
         return
     missing = [
         topic
@@ -167,7 +169,10 @@ def _source_topics(look: StreamsGroupLook) -> Iterator[str]:
         if topic not in sizes
     ]
     if missing:
-        yield f"source topic {few(sorted(set(missing)))} does not exist any more; create it again"
+        yield (
+            f"source topic {few(sorted(set(missing)))} does not exist, or you may not describe it:"
+            " members end with MissingSourceTopicException; create it before they start"
+        )
 
 
 def _internal_topics(look: StreamsGroupLook) -> Iterator[str]:
@@ -179,13 +184,37 @@ def _internal_topics(look: StreamsGroupLook) -> Iterator[str]:
             found = sizes.get(row.name, 0)
             if not found:
                 yield (
-                    f"internal topic {shown(row.name)} does not exist, or you may not describe it"
+                    f"internal topic {shown(row.name)} does not exist, or you may not describe it;"
+                    " the broker creates it once the source topics exist"
                 )
             elif row.partitions and found != row.partitions:
                 yield (
                     f"internal topic {shown(row.name)} has {found} partitions and needs"
                     f" {row.partitions}"
                 )
+
+
+def changelog_counts(part: StreamsSubtopology, sizes: Mapping[str, int]) -> Iterator[str]:
+    """Changelogs with another number of partitions than their subtopology has tasks."""
+    tasks = max((sizes.get(topic, 0) for topic in part.input_topics), default=0)
+    # A number that the group's own topology does not expect is another finding.
+    odd = [
+        f"{row.name} ({found})"
+        for row in part.state_changelog_topics
+        if (found := sizes.get(row.name, tasks)) != tasks and row.partitions in (0, found)
+    ]
+    if odd and tasks:
+        yield (
+            f"subtopology {shown(part.subtopology_id)} reads topics of {tasks} partitions, and its"
+            f" changelogs have other numbers: {few(odd)}; partitions were added or a topic was"
+            " created again: reset the application, or move it to a new topic"
+        )
+
+
+def _partition_counts(look: StreamsGroupLook) -> Iterator[str]:
+    if look.facts.partitions is not None and not look.waits_for:
+        for part in look.group.subtopologies or ():
+            yield from changelog_counts(part, look.facts.partitions)
 
 
 def _classic(look: StreamsGroupLook) -> Iterator[str]:
@@ -208,20 +237,7 @@ def _uncommitted(look: StreamsGroupLook) -> Iterator[str]:
 
 def _beyond_end(look: StreamsGroupLook) -> Iterator[str]:
     """Committed offsets of records that the partitions do not have."""
-    rows = [
-        row
-        for row in look.offsets
-        if row.committed is not None and row.end is not None and row.committed > row.end
-    ]
-    if rows:
-        listed = [
-            f"{row.partition.topic}-{row.partition.partition} ({row.committed}, end {row.end})"
-            for row in rows
-        ]
-        yield (
-            f"{few(listed)} has a committed offset beyond its end, and its lag counts as 0: the"
-            " topic was created again or lost records; a member continues as auto.offset.reset says"
-        )
+    return beyond_ends((row.partition, row.committed, row.end) for row in look.offsets)
 
 
 def _unread_facts(look: StreamsGroupLook) -> Iterator[str]:
@@ -266,6 +282,7 @@ _RULES: Final[tuple[tuple[str, _Rule], ...]] = (
     ("topology-differs", _topology_epoch),
     ("source-topic", _source_topics),
     ("internal-topic", _internal_topics),
+    ("partition-counts", _partition_counts),
     ("classic-member", _classic),
     ("uncommitted", _uncommitted),
     ("beyond-end", _beyond_end),

@@ -10,7 +10,7 @@ from typing import Final
 
 from assignor.inspection.names import client_name
 from assignor.inspection.routing import few
-from assignor.inspection.streams_groups.findings import streams_findings
+from assignor.inspection.streams_groups.findings import changelog_counts, streams_findings
 from assignor.inspection.streams_groups.values import (
     ASSIGNING,
     NOT_READY,
@@ -84,13 +84,20 @@ def look_at_streams_group(
 
 
 def read_partitions(group: DescribedStreamsGroup, facts: StreamsFacts) -> set[TopicPartition]:
-    """Return the input partitions of the active tasks that members have.
+    """Return the input partitions of the active tasks that members have; without members, all.
 
     A partition that its topic does not have is left out: topics of one subtopology may differ in
     size.
     """
     active = (task for member in group.members for task in member.current.active)
     sizes = facts.partitions
+    if not group.members:
+        topics = {topic for part in group.subtopologies or () for topic in part.input_topics}
+        return {
+            TopicPartition(topic, number)
+            for topic in topics
+            for number in range((sizes or {}).get(topic, 0))
+        }
     return {
         partition
         for partition in _inputs(_topics_by_subtopology(group), active)
@@ -220,3 +227,4 @@ def _missing(part: StreamsSubtopology, sizes: Mapping[str, int] | None) -> Itera
             f"source topics of subtopology {number} have different partition counts ({listed}):"
             " they must be equal if they are joined"
         )
+    yield from changelog_counts(part, sizes)

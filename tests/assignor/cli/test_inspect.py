@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from assignor.cli import main
 from system_tests.broker import Fault, running_broker
+from system_tests.coordinator import CommitOffsets, CommittedOffset, OffsetKey
 from tests.assignor.adapters.connections import refusing_server
 from tests.assignor.inspection.described_groups import (
     PLACING,
@@ -103,7 +104,8 @@ def test_all_groups_are_a_table_or_a_line_each(placed, pinned):
     rows = [line.split() for line in table]
     by_group = {row[0]: row for row in rows}
     assert by_group[pinned][1:3] == ["Stable", "Streams"]
-    assert by_group[pinned][5:] == ["2", "of", "11", "limited", "by", "old"]
+    assert by_group[pinned][5:] == ["2", "of", "11", "0.10.1.0-1.1.1,", *by_group[pinned][9:]]
+    assert by_group[pinned][-5:] == ["native", "v101", "limited", "by", "old"]
     assert by_group["stock"][1:3] == ["Stable", "range"]
     lines = inspect(placed, "--all", "--format", "json").output.splitlines()
     assert {json.loads(line)["group"] for line in lines} == by_group.keys() - {"group"}
@@ -227,13 +229,13 @@ def test_a_group_that_may_not_be_described_ends_with_status_1(placed, pinned):
     )
 
 
-def test_of_all_groups_one_that_may_not_be_described_has_the_reason_in_its_row(placed, pinned):
+def test_of_all_groups_those_that_may_not_be_described_have_the_reason_in_their_rows(placed):
     placed.inject(Fault(api="DescribeGroups", error=GROUP_AUTHORIZATION_FAILED))
     done = inspect(placed, "--all")
     assert done.exit_code == 0
     output = " ".join(done.output.split())
-    assert output.count("(GROUP_AUTHORIZATION_FAILED)") == 1
-    assert "limited by old" in output or f"describe group {pinned}" in output
+    assert output.count("(GROUP_AUTHORIZATION_FAILED)") == len(placed.groups())
+    assert "not authorized to describe group stock (GROUP_AUTHORIZATION_FAILED)" in output
 
 
 @pytest.mark.parametrize("error", [COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR])
@@ -274,6 +276,57 @@ def test_a_group_that_rebalances_is_waited_for_and_then_shown_as_it_is(monkeypat
     assert "rebalances (PreparingRebalance): nothing is shown until it settles" in (
         " ".join(done.output.split())
     )
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_group_without_members_has_its_lag_its_topics_and_what_does_not_fit():
+    with running_broker(PLACING) as broker:
+        for topic, size in (("words", 6), ("wc-counts-repartition", 4), ("gone", 1)):
+            broker.create_topic(topic, size)
+        commit(broker, "wc", {("words", 3): 0, ("wc-counts-repartition", 3): 0, ("gone", 0): 0})
+        broker.call(lambda inner: inner.cluster.catalog.delete("gone"))
+        done = inspect(broker, "--group", "wc")
+        [row] = json.loads(inspect(broker, "--all", "--format", "json").output)["offsets"][:1]
+    assert done.exit_code == 0
+    lines = done.output.splitlines()
+    assert lines[:2] == ["group wc has no members now; its state is Empty", "lag  0 records"]
+    assert ["gone", "none", "1", "?"] in [line.split() for line in lines]
+    assert ["words", "6", "1", "0"] in [line.split() for line in lines]
+    assert "! topic gone does not exist" in done.output
+    assert "! words has 6 partitions, and the group committed offsets below partition 4" in (
+        done.output
+    )
+    assert (row["topic"], row["current_offset"], row["log_end_offset"]) == ("gone", 0, None)
+
+
+@pytest.mark.usefixtures("clock")
+def test_all_groups_are_asked_about_in_as_many_requests_as_one():
+    asked = []
+    with running_broker(PLACING) as broker:
+        broker.create_topic("in", 2)
+        for number in (0, *range(2, 12)):
+            group = f"app{number}"
+            place(broker, group_of(member("m", group=group), group_id=group))
+            commit(broker, f"stopped{number}", {("in", 0): 0})
+            if number in (0, 11):
+                before = len(broker.requests())
+                assert inspect(broker, "--all").exit_code == 0
+                asked.append([request.api for request in broker.requests()[before:]])
+    assert asked[0] == asked[1]
+    assert asked[0].index("OffsetFetch") < asked[0].index("ListOffsets"), "no commit is beyond"
+    assert (asked[0].count("DescribeGroups"), asked[0].count("ListOffsets")) == (1, 2)
+
+
+def commit(broker, group_id, offsets):
+    rows = {OffsetKey(*key): CommittedOffset(offset, -1, "") for key, offset in offsets.items()}
+    request = CommitOffsets(
+        group_id=group_id, offsets=rows, member_id="", generation=-1, instance_id=None
+    )
+    return broker.run(_answer(broker._broker.cluster, request))
+
+
+async def _answer(cluster, request):
+    return await cluster.ask(request)
 
 
 @pytest.mark.usefixtures("clock")

@@ -181,13 +181,29 @@ def test_all_groups_are_one_row_each():
         inspect_group(group_of(member("x"), protocol_name="range"), FACTS),
         inspect_group(group_of(group_type="streams", protocol_name="")),
     ]
-    assert shown(render_groups(looks), 80) == [
+    assert shown(render_groups(looks, width=80), 80) == [
         "group                state   assignor  members  lag  version  findings",
         "app                  Stable  Streams         3   10  11       2 findings",
         "word-count-02a54210  Stable  Streams         4   13  2 of 11  limited by old",
         "app                  Empty   -               0    ?",
         "app                  Stable  range           1    ?",
         "app                  Stable  KIP-1071        ?    ?",
+    ]
+
+
+def test_all_groups_have_their_releases_on_a_wide_terminal_and_in_pipes():
+    looks = [inspect_group(threads(), FACTS)]
+    for width in (None, 120):
+        head, row = shown(render_groups(looks, width=width), 200)
+        assert row[head.index("release") :].startswith(f"3.4.0-{LAST_WITH_11}, native v101  2 f")
+
+
+def test_a_narrow_terminal_has_every_value_of_a_group():
+    lines = shown(render_groups([inspect_group(threads(), FACTS)], width=40), 40)
+    assert [line.rstrip() for line in lines] == [
+        "group  about it",
+        "app    Stable, Streams, members 3, lag",
+        "       10, version 11, 2 findings",
     ]
 
 

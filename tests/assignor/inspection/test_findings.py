@@ -118,12 +118,16 @@ EXAMPLES = {
         ),
         "b has no application.server",
     ),
+    "partition-counts": (None, ""),
+    "beyond-end": (None, ""),
+    "before-start": (None, ""),
     "uncommitted": (
         group_of(
             member("a", active=[T00, T01, T10], inputs="in"),
         ),
         "in-2 has records",
     ),
+    "not-read": (None, ""),
     "not-shown": (None, ""),
     "not-told": (None, ""),
 }  # fmt: skip

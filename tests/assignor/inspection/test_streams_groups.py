@@ -147,12 +147,17 @@ FINDINGS = {
     "source-topic": (
         group(member("a", ALL)),
         facts(partitions={name: size for name, size in SIZES.items() if name != "in"}),
-        "source topic in does not exist any more",
+        "source topic in does not exist, or you may not describe it",
     ),
     "internal-topic": (
         group(member("a", ALL)),
         facts(partitions=SIZES | {"g-counts-changelog": 3}),
         "has 3 partitions and needs 2",
+    ),
+    "partition-counts": (
+        group(member("a", ALL), state="Empty"),
+        facts(partitions=SIZES | {"g-counts-repartition": 4}),
+        "changelogs have other numbers: g-counts-changelog (2)",
     ),
     "classic-member": (group(member("a", ALL, is_classic=True)), facts(), "a uses the classic"),
     "not-told": (group(member("a", ALL)), facts(unknown=("not authorized",)), "not authorized"),
@@ -227,12 +232,40 @@ def test_a_row_of_all_groups_has_members_epoch_and_moves():
 def test_an_empty_and_an_unknown_group():
     empty = look_at_streams_group(group(state="Empty"), facts())
     assert empty.summary.startswith("group g has no members now; its state is Empty")
-    assert (empty.findings, empty.lag) == ((), None)
+    assert (empty.findings, empty.lag) == ((), 16), "of all partitions, as no member reads any"
     dead = look_at_streams_group(
         group(state="Dead", group_epoch=-1, topology_epoch=None, subtopologies=None)
     )
     assert dead.summary == "group g is not known to the cluster, or was deleted"
     assert "epochs" not in text_of(dead)
+
+
+def test_a_narrow_terminal_has_whole_columns():
+    look = look_at_streams_group(group(member("a", "0_0 1_0"), member("b", "0_1 1_1")), facts())
+    console = Console(width=40, record=True, force_terminal=False)
+    console.print(render_group(look, width=40, now_ms=0, tasks=False, cut=True))
+    lines = console.export_text().splitlines()
+    assert [line.split() for line in lines if line.startswith(("client", "a ", "b "))] == [
+        ["client", "active", "standby", "lag"],
+        ["a", "2", "0", "8"],
+        ["b", "2", "0", "8"],
+    ]
+
+
+def test_an_empty_group_names_the_source_topic_that_its_members_missed():
+    sizes = {name: size for name, size in SIZES.items() if name != "in"}
+    look = look_at_streams_group(group(state="Empty"), facts(partitions=sizes))
+    [finding] = look.findings
+    assert finding.kind == "source-topic"
+    assert finding.sentence.startswith("source topic in does not exist")
+    grown = look_at_streams_group(
+        group(state="Empty"), facts(partitions=SIZES | {"g-counts-repartition": 4})
+    )
+    assert [finding.kind for finding in grown.findings] == [
+        "internal-topic",
+        "partition-counts",
+        "uncommitted",
+    ]
 
 
 def test_subtopologies_are_ordered_as_numbers_and_foreign_ids_are_printable():

@@ -1,8 +1,11 @@
 """Descriptions of streams groups on the wire, and what is rejected at the boundary."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from assignor.adapters.admin import streams_groups
+from assignor.adapters.admin import Refused, streams_groups
+from assignor.adapters.admin.coordinators import answer_of
 from assignor.adapters.admin.messages import (
     StreamsGroupDescribeRequest,
     StreamsGroupDescribeResponse,
@@ -11,7 +14,6 @@ from assignor.adapters.admin.streams_groups import (
     PARTITIONS_MOST,
     InvalidDescription,
     read_streams_group,
-    streams_facts,
 )
 
 Group = StreamsGroupDescribeResponse.DescribedGroup
@@ -177,15 +179,14 @@ def test_null_is_rejected_where_no_coordinator_sends_it(path):
         read_streams_group(with_null(path), "")
 
 
-def test_ends_are_read_after_the_commits_so_that_no_commit_is_beyond_them(monkeypatch):
-    asked = []
-    monkeypatch.setattr(streams_groups, "topic_facts", lambda *_: {})
-    monkeypatch.setattr(streams_groups, "offsets_at", lambda _, __, time: asked.append(time) or {})
-    monkeypatch.setattr(
-        streams_groups, "committed_with_epochs", lambda *_: asked.append("commits") or {}
-    )
-    streams_facts(None, read_streams_group(through_the_wire(described(member())), ""))
-    assert asked.index("commits") < asked.index(streams_groups.LATEST)
+def test_a_feature_that_is_not_finalized_is_named():
+    row = SimpleNamespace(group_id="g", error_code=35)
+    found = streams_groups._as_row("b:1", row, "", 1)
+    with pytest.raises(Refused, match=r"group g: streams\.version is not finalized"):
+        answer_of(found.content)
+    twice = streams_groups._as_row("b:1", row, "", 2)
+    with pytest.raises(InvalidDescription, match="describes g 2 times"):
+        answer_of(twice.content)
 
 
 def test_version_1_names_the_assignor_and_version_0_does_not():
