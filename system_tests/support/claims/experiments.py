@@ -1,0 +1,148 @@
+"""Experiments: what an operator does to an application, step by step.
+
+Each returns if every member ran and every result was right. Members `a` and `b` share the tasks.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from system_tests.support.claims.application import Application
+from system_tests.support.claims.model import Claim, Run
+
+
+def _beside(app: Application, claim: Claim, run: Run) -> None:
+    """Half of a rolling bounce: old members, of which one is restarted as new."""
+    _start_both(app, claim, run.old)
+    app.stop("b")
+    app.start("b", run.new, pin=run.pin, settings=claim.changed)
+    app.process()
+    app.process()
+
+
+def _bounce(app: Application, claim: Claim, run: Run) -> None:
+    """Rolling bounces with the pin and without it, to the end."""
+    _start_both(app, claim, run.old)
+    for pin in dict.fromkeys((run.pin, "")):
+        for name in ("b", "a"):
+            app.stop(name)
+            app.start(name, run.new, pin=pin, settings=claim.changed)
+            app.process()
+
+
+def _bounce_back(app: Application, claim: Claim, run: Run) -> None:
+    """The way back with a pin: pin all, consume all, then the old release without state."""
+    _start_both(app, claim, run.new, settings=claim.changed)
+    for name in ("b", "a") if run.pin else ():
+        app.stop(name)
+        app.start(name, run.new, pin=run.pin, settings=claim.changed)
+        app.process()
+    app.until_consumed()
+    for name in ("b", "a"):
+        app.stop(name)
+        app.delete_state(name)
+        app.start(name, run.old)
+        app.process()
+
+
+def _replace(app: Application, claim: Claim, run: Run) -> None:
+    """All members are stopped; the new release takes the state of the old one over."""
+    app.start("a", run.old)
+    app.process()
+    app.stop("a")
+    app.start("a", run.new, pin=run.pin, settings=claim.changed)
+    app.process()
+
+
+def _return(app: Application, claim: Claim, run: Run) -> None:
+    """All members are stopped; the old release takes over what the new one left."""
+    app.start("a", run.new, pin=run.pin, settings=claim.changed)
+    app.process()
+    app.stop("a")
+    app.start("a", run.old)
+    app.process()
+
+
+def _return_without_state(app: Application, claim: Claim, run: Run) -> None:
+    """All members are stopped; the old release starts without a state directory."""
+    app.start("a", run.new, pin=run.pin, settings=claim.changed)
+    app.process()
+    app.stop("a")
+    app.delete_state("a")
+    app.start("a", run.old)
+    app.process()
+
+
+def _there_and_back(app: Application, claim: Claim, run: Run) -> None:
+    """The old release, then the new one, then the old one again, always with the state."""
+    app.start("a", run.old)
+    app.process()
+    app.stop("a")
+    app.start("a", run.new, pin=run.pin, settings=claim.changed)
+    app.process()
+    app.stop("a")
+    app.start("a", run.old)
+    app.process()
+
+
+def _start_new(app: Application, claim: Claim, run: Run) -> None:
+    """A member of the new release starts, with its settings."""
+    app.start("a", run.new, pin=run.pin, settings=claim.changed)
+    app.process()
+
+
+def _restart_static(app: Application, run: Run, *, back: bool, waits: bool) -> None:
+    before, after = (run.new, run.old) if back else (run.old, run.new)
+    for name in ("a", "b"):
+        app.start(name, before, settings=_static(name), leaves_group=False)
+    app.process()
+    for name in ("b", "a"):
+        app.stop(name)
+        if waits:
+            app.until_expired(name)
+        app.start(name, after, settings=_static(name), leaves_group=False)
+        app.process()
+
+
+def _static_up(app: Application, _: Claim, run: Run) -> None:
+    """Static members are restarted as new ones, within their sessions."""
+    _restart_static(app, run, back=False, waits=False)
+
+
+def _static_back(app: Application, _: Claim, run: Run) -> None:
+    """Static members are restarted as old ones, within their sessions."""
+    _restart_static(app, run, back=True, waits=False)
+
+
+def _static_back_later(app: Application, _: Claim, run: Run) -> None:
+    """Static members are started as old ones when their sessions have expired."""
+    _restart_static(app, run, back=True, waits=True)
+
+
+def _start_both(
+    app: Application, _: Claim, release: str, *, settings: Mapping[str, str] | None = None
+) -> None:
+    for name in ("a", "b"):
+        app.start(name, release, settings=settings)
+    app.process()
+
+
+def _static(name: str) -> Mapping[str, str]:
+    return {"group.instance.id": name}
+
+
+Experiment = Callable[[Application, Claim, Run], None]
+
+EXPERIMENTS: Final[Mapping[str, Experiment]] = {
+    "beside": _beside,
+    "bounce": _bounce,
+    "bounce back": _bounce_back,
+    "replace": _replace,
+    "return": _return,
+    "return without state": _return_without_state,
+    "there and back": _there_and_back,
+    "start new": _start_new,
+    "static up": _static_up,
+    "static back": _static_back,
+    "static back later": _static_back_later,
+}
+"""By the name that a claim gives."""
