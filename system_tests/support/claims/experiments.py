@@ -53,6 +53,26 @@ def _replace(app: Application, claim: Claim, run: Run) -> None:
     app.process()
 
 
+def _replace_unread(app: Application, claim: Claim, run: Run) -> None:
+    """As `_replace`, and the new release reads what the old one wrote to internal topics."""
+    app.start("a", run.old)
+    app.process()
+    app.stop("a")
+    app.rewind_internal_topics()
+    app.start("a", run.new, pin=run.pin, settings=claim.changed)
+    app.process()
+
+
+def _reset_and_return(app: Application, claim: Claim, run: Run) -> None:
+    """All members are stopped, the application is reset, and the old release starts."""
+    app.start("a", run.new, pin=run.pin, settings=claim.changed)
+    app.process()
+    app.stop("a")
+    app.reset("a")
+    app.start("a", run.old)
+    app.process()
+
+
 def _return(app: Application, claim: Claim, run: Run) -> None:
     """All members are stopped; the old release takes over what the new one left."""
     app.start("a", run.new, pin=run.pin, settings=claim.changed)
@@ -68,18 +88,6 @@ def _return_without_state(app: Application, claim: Claim, run: Run) -> None:
     app.process()
     app.stop("a")
     app.delete_state("a")
-    app.start("a", run.old)
-    app.process()
-
-
-def _there_and_back(app: Application, claim: Claim, run: Run) -> None:
-    """The old release, then the new one, then the old one again, always with the state."""
-    app.start("a", run.old)
-    app.process()
-    app.stop("a")
-    app.start("a", run.new, pin=run.pin, settings=claim.changed)
-    app.process()
-    app.stop("a")
     app.start("a", run.old)
     app.process()
 
@@ -137,9 +145,10 @@ EXPERIMENTS: Final[Mapping[str, Experiment]] = {
     "bounce": _bounce,
     "bounce back": _bounce_back,
     "replace": _replace,
+    "replace unread": _replace_unread,
+    "reset and return": _reset_and_return,
     "return": _return,
     "return without state": _return_without_state,
-    "there and back": _there_and_back,
     "start new": _start_new,
     "static up": _static_up,
     "static back": _static_back,

@@ -13,7 +13,7 @@ from probing.tables import read_table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One pair of releases to try a claim with; `pin` is the upgrade.from of a step, often empty."""
+    """One pair of releases to try a claim with; `pin` is upgrade.from in the newer one."""
 
     old: str
     new: str
@@ -62,7 +62,7 @@ class Claim:
         settings: Kafka settings of all members.
         changed: settings of the members that an experiment changes, often none.
         runs: both ends of the range of releases, at least.
-        ends: "old" or "new", if a member of this release ends; empty: no member does.
+        ends: "old" or "new", if a member of this release ends, "either"; empty: no member does.
         why: a part of its exception.
         wrong: results are wrong.
     """
@@ -80,14 +80,21 @@ class Claim:
 
     def expected(self, run: Run) -> Outcome:
         """Return what the claim says about a pair of releases."""
-        ends = {"": "", "old": run.old, "new": run.new}[self.ends]
+        ends = {"": "", "old": run.old, "new": run.new, "either": f"{run.old} or {run.new}"}[
+            self.ends
+        ]
         return Outcome(ends=ends, why=self.why, wrong="some" if self.wrong else "")
 
     def holds(self, run: Run, seen: Outcome) -> bool:
         """Return whether an outcome is what the claim says."""
         expected = self.expected(run)
-        is_same = (expected.ends, bool(expected.wrong)) == (seen.ends, bool(seen.wrong))
-        return is_same and expected.why in seen.why and not seen.unfinished
+        has_ended = seen.ends in expected.ends.split(" or ")
+        return (
+            has_ended
+            and bool(expected.wrong) == bool(seen.wrong)
+            and expected.why in seen.why
+            and not seen.unfinished
+        )
 
 
 def _claim(row: dict[str, Any]) -> Claim:
@@ -95,5 +102,7 @@ def _claim(row: dict[str, Any]) -> Claim:
     return Claim(**{**row, "runs": tuple(Run(**run) for run in row["runs"])})
 
 
-CLAIMS: Final = tuple(map(_claim, read_table("system_tests.support.claims", "claims.toml")["claim"]))
+CLAIMS: Final = tuple(
+    map(_claim, read_table("system_tests.support.claims", "claims.toml")["claim"])
+)
 """All claims, the most dangerous ones first."""

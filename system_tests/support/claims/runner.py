@@ -48,8 +48,7 @@ def rehearse(
             all_hold &= is_as_expected
             verdict = "ok" if is_as_expected else "differs"
             write(
-                f"{verdict:<8}{claim.name}, {run}: expected: {claim.expected(run)};"
-                f" seen: {seen}\n"
+                f"{verdict:<8}{claim.name}, {run}: expected: {claim.expected(run)}; seen: {seen}\n"
             )
             if store is not None:
                 _store(store, claim, run, seen)

@@ -15,7 +15,7 @@ from typing import Any
 from system_tests.errors import EnvironmentFailureError
 from system_tests.json_lines import read_line
 from system_tests.live import events
-from system_tests.live.members.process import Reporter, ask_kernel_to_end_with_parent
+from system_tests.live.members.process import EXIT_FAILED, Reporter, ask_kernel_to_end_with_parent
 from system_tests.real import implement, java_causes, java_exception, start_jvm
 from system_tests.real.jars import streams_jars
 from system_tests.support.jvm.topologies import build_topology
@@ -42,7 +42,11 @@ def main() -> int:
     except EnvironmentFailureError as error:
         sys.stderr.write(f"{error}\n")
         return _EXIT_ENVIRONMENT
-    streams = build_streams(classes, config, report)
+    try:
+        streams = build_streams(classes, config, report)
+    except java_exception() as error:
+        report(events.MemberFailed(why=java_causes(error)))
+        return EXIT_FAILED
     stopping = threading.Event()
     watcher = threading.Thread(target=_watch_tasks, args=(streams, report, stopping), daemon=True)
     streams.start()

@@ -24,7 +24,7 @@ _Classes = Callable[[str], Any]
 
 def build_topology(classes: _Classes, config: RealConfig) -> Any:
     """Return the Java topology of a member, with the classes of its release."""
-    return _BUILDERS[config.topology](classes, config)
+    return TOPOLOGIES[config.topology](classes, config)
 
 
 def _words(classes: _Classes, config: RealConfig) -> Any:
@@ -67,10 +67,11 @@ def _table(classes: _Classes, config: RealConfig) -> Any:
 
 
 def _counted(classes: _Classes, config: RealConfig) -> Any:
-    stores = classes(f"{_STREAMS}.state.Stores")
+    """Describe the store; on disk it is the DSL's default one, from 2.3 on with timestamps."""
     serdes = classes("org.apache.kafka.common.serialization.Serdes")
-    store = stores.persistentKeyValueStore if config.on_disk else stores.inMemoryKeyValueStore
-    materialized = classes(f"{_STREAMS}.kstream.Materialized").as_(store(STORE))
+    in_memory = classes(f"{_STREAMS}.state.Stores").inMemoryKeyValueStore
+    store = classes("java.lang.String")(STORE) if config.on_disk else in_memory(STORE)
+    materialized = classes(f"{_STREAMS}.kstream.Materialized").as_(store)
     return materialized.withKeySerde(serdes.String()).withValueSerde(serdes.Long())
 
 
@@ -97,8 +98,9 @@ def _both(left: Any, right: Any) -> str:
     return f"{left}/{right}"
 
 
-_BUILDERS: Final[Mapping[str, Callable[[_Classes, RealConfig], Any]]] = {
+TOPOLOGIES: Final[Mapping[str, Callable[[_Classes, RealConfig], Any]]] = {
     "words": _words,
     "foreign-key": _foreign_key,
     "table": _table,
 }
+"""By the name that a configuration gives."""
