@@ -3,6 +3,7 @@
 Every wait is for an event, and ends early when a member ends that was not asked to.
 """
 
+import re
 import shutil
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +30,7 @@ WAIT_S = 600.0
 
 _LOOK_S = 0.3
 _POLL_MS = 500
+_FILE = re.compile(r" in file /\S+")
 
 
 class MemberEnded(Exception):
@@ -289,6 +291,6 @@ class Application:
 
 
 def _last_cause(failure: str) -> str:
-    """Return the last exception of a chain, its class without the package."""
+    """Return the last exception of a chain, without its class's package and paths of files."""
     name, colon, text = failure.rpartition("; because of ")[2].partition(": ")
-    return f"{name.rpartition('.')[2]}{colon}{text}".rstrip(".")
+    return _FILE.sub("", f"{name.rpartition('.')[2]}{colon}{text}").rstrip(".")

@@ -51,6 +51,7 @@ def _replace(app: Application, claim: Claim, run: Run) -> None:
     app.stop("a")
     app.start("a", run.new, pin=run.pin, settings=claim.changed)
     app.process()
+    app.process()
 
 
 def _replace_unread(app: Application, claim: Claim, run: Run) -> None:
@@ -60,6 +61,7 @@ def _replace_unread(app: Application, claim: Claim, run: Run) -> None:
     app.stop("a")
     app.rewind_internal_topics()
     app.start("a", run.new, pin=run.pin, settings=claim.changed)
+    app.process()
     app.process()
 
 

@@ -47,6 +47,20 @@ def _rows(number: int) -> Records:
     return {f"row{at}": f"group{at % _GROUPS}:{number}" for at in range(2 * _GROUPS * number)}
 
 
+def _both_tables(number: int) -> tuple[tuple[Callable[[str], str], Records], ...]:
+    """The first batch fills both tables; then even ones update the right one, odd ones the left."""
+    rows = {f"row{at}": f"key{at % _FOREIGN}:{number}" for at in range(2 * _FOREIGN)}
+    keys = {f"key{at}": f"{number}" for at in range(_FOREIGN)}
+    tables = ((left_topic, rows), (right_topic, keys))
+    return tables if number == 1 else (tables[number % 2 == 0],)
+
+
+def _last(batches: int, topic: Callable[[str], str]) -> int:
+    """Return the last batch that wrote to a table."""
+    numbers = range(1, batches + 1)
+    return max(each for each in numbers if topic in dict(_both_tables(each)))
+
+
 WORKLOADS: Final[Mapping[str, Workload]] = {
     "words": Workload(
         batch=lambda _: ((words_topic, {f"{at}": f"word{at}" for at in range(_WORDS)}),),
@@ -54,15 +68,11 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
         read_value=_number,
     ),
     "foreign-key": Workload(
-        batch=lambda number: (
-            (
-                left_topic,
-                {f"row{at}": f"key{at % _FOREIGN}:{number}" for at in range(2 * _FOREIGN)},
-            ),
-            (right_topic, {f"key{at}": f"{number}" for at in range(_FOREIGN)}),
-        ),
+        batch=_both_tables,
         results=lambda batches: {
-            f"row{at}": f"key{at % _FOREIGN}:{batches}/{batches}" for at in range(2 * _FOREIGN)
+            f"row{at}": f"key{at % _FOREIGN}:{_last(batches, left_topic)}"
+            f"/{_last(batches, right_topic)}"
+            for at in range(2 * _FOREIGN)
         },
         read_value=bytes.decode,
     ),
