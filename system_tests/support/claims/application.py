@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from textwrap import shorten
 from time import monotonic, sleep
 from typing import Any, Self
 
@@ -30,7 +31,10 @@ WAIT_S = 600.0
 
 _LOOK_S = 0.3
 _POLL_MS = 500
+_MAX_WHY = 160
 _FILE = re.compile(r" in file /\S+")
+_PACKAGE = re.compile(r"\b(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
+_TWICE = re.compile(r"\b(\w+Exception: )\1")
 
 
 class MemberEnded(Exception):
@@ -154,8 +158,11 @@ class Application:
         """Delete the state directory of a member that was stopped."""
         shutil.rmtree(self._folder / name / "state")
 
-    def process(self) -> None:
+    def process(self, *, is_committed: bool = True) -> None:
         """Write the next batch, and wait until its results are right.
+
+        Args:
+            is_committed: wait until members have committed all of their input as well.
 
         Raises:
             MemberEnded: a member ended.
@@ -167,7 +174,8 @@ class Application:
                 for key, value in records.items():
                     producer.send(topic(self.application_id), value.encode(), key.encode())
         self._until("right results", self._has_right_results)
-        self.until_consumed()
+        if is_committed:
+            self.until_consumed()
 
     def until_consumed(self) -> None:
         """Wait until nothing is left to read in any topic that members read."""
@@ -186,7 +194,8 @@ class Application:
     def rewind_internal_topics(self) -> None:
         """Have everything in internal topics read again, as if no member had read it.
 
-        The members are stopped; an application that is stopped often leaves such records.
+        The members are stopped, and committed at their end only: Kafka Streams deletes records of
+        these topics after each other commit. A group that is stopped may leave records unread.
         """
         self._until("the group is empty", self._is_empty)
         topics = [name for name in self._read_topics() if name not in self._inputs]
@@ -210,11 +219,11 @@ class Application:
         return describe_group(self.bootstrap_servers, self.application_id).state == "Empty"
 
     @staticmethod
-    def _check_done(errors: Mapping[Any, type[Exception]]) -> None:
+    def _check_done(results: Mapping[Any, type[Exception] | str]) -> None:
         """Raise the first error of an admin request about several things."""
-        for what, error in errors.items():
-            if error is not NoError:
-                raise EnvironmentFailureError(f"{what}: {error.__name__}")
+        for what, result in results.items():
+            if result not in (NoError, "OK"):
+                raise EnvironmentFailureError(f"{what}: {result}")
 
     @property
     def _inputs(self) -> Sequence[str]:
@@ -280,8 +289,9 @@ class Application:
         committed = self._admin.list_group_offsets({self.application_id: None})
         offsets = committed[self.application_id]
         ends: Mapping[TopicPartition, int] = self._reader.end_offsets(where)
+        starts: Mapping[TopicPartition, int] = self._reader.beginning_offsets(where)
         return all(
-            not ends[each] or (each in offsets and offsets[each].offset >= ends[each])
+            max(starts[each], offsets[each].offset if each in offsets else 0) >= ends[each]
             for each in where
         )
 
@@ -291,6 +301,6 @@ class Application:
 
 
 def _last_cause(failure: str) -> str:
-    """Return the last exception of a chain, without its class's package and paths of files."""
-    name, colon, text = failure.rpartition("; because of ")[2].partition(": ")
-    return _FILE.sub("", f"{name.rpartition('.')[2]}{colon}{text}").rstrip(".")
+    """Return the last exception of a chain, shortened: no packages, no paths of files."""
+    last = _FILE.sub("", _PACKAGE.sub("", failure.rpartition("; because of ")[2]))
+    return shorten(_TWICE.sub(r"\1", last).rstrip("."), _MAX_WHY, placeholder=" ...")

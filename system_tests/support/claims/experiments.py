@@ -6,7 +6,7 @@ Each returns if every member ran and every result was right. Members `a` and `b`
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from system_tests.support.claims.application import Application
+from system_tests.support.claims.application import WAIT_S, Application
 from system_tests.support.claims.model import Claim, Run
 
 
@@ -56,8 +56,8 @@ def _replace(app: Application, claim: Claim, run: Run) -> None:
 
 def _replace_unread(app: Application, claim: Claim, run: Run) -> None:
     """As `_replace`, and the new release reads what the old one wrote to internal topics."""
-    app.start("a", run.old)
-    app.process()
+    app.start("a", run.old, settings={"commit.interval.ms": f"{int(WAIT_S * 1000)}"})
+    app.process(is_committed=False)
     app.stop("a")
     app.rewind_internal_topics()
     app.start("a", run.new, pin=run.pin, settings=claim.changed)
