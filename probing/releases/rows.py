@@ -5,7 +5,7 @@ listed per release. (Kafka keeps five lists by hand; for that reason 3.5.0 crash
 it accepts.) Each row of the file names its source.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from probing.releases.behaviour import LeaderModel, MemberModel
@@ -84,6 +84,7 @@ BRIDGE_SERIES: Final = ("3.5", "3.6", "3.7", "3.8", "3.9")
 """Intermediate releases for a group at 2.3 or below on its way to 4.0."""
 
 
+_MAX_PAIRS: Final = 4
 NOT_RUN: Final = "by Kafka's notes, not run"
 
 
@@ -102,7 +103,13 @@ def seen_with(claims: Iterable[str]) -> str:
         found.setdefault(seen, []).append(pair + pin)
     if not found:
         return NOT_RUN
-    return "; ".join(f"run with {', '.join(pairs)}: {seen}" for seen, pairs in found.items())
+    return "; ".join(f"run with {_few(pairs)}: {seen}" for seen, pairs in found.items())
+
+
+def _few(pairs: Sequence[str]) -> str:
+    """Return pairs of releases as text; of many, the first ones and a number."""
+    more = len(pairs) - _MAX_PAIRS
+    return ", ".join(pairs[:_MAX_PAIRS]) + (f" and {more} more" if more > 0 else "")
 
 
 def evidence_of(row: dict[str, Any]) -> str:

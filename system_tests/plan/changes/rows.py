@@ -7,7 +7,7 @@ from probing.tables import read_table
 from system_tests.plan.changes.model import ReleaseChange, Subject, When
 from system_tests.plan.uses import Use
 
-# What can destroy state or end members: such a row says whether anybody ran it.
+# What can destroy state or end members: such a row says whether it was run.
 _CLAIMS: Final = (Subject.STORES, Subject.EXACTLY_ONCE)
 
 

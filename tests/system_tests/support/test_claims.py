@@ -107,6 +107,22 @@ def test_the_member_that_ends_and_its_exception_are_those_of_the_claim(ends, why
     assert claim.holds(pair, seen) is holds
 
 
+def test_either_member_may_end_where_a_claim_says_so():
+    claim = BY_NAME["foreign-key-beside-3.3"]
+    pair = claim.runs[0]
+    kind = type(claim.expected(pair))
+    ends = [claim.holds(pair, kind(ends=name, why=claim.why)) for name in (pair.old, pair.new, "")]
+    assert ends == [True, True, False]
+
+
+@pytest.mark.parametrize("topology", sorted(WORKLOADS))
+def test_each_batch_changes_the_result_of_every_key(topology):
+    results = [WORKLOADS[topology].results(batches) for batches in range(1, 6)]
+    assert len({frozenset(result) for result in results}) == 1
+    for key in results[0]:
+        assert len({result[key] for result in results}) == len(results)
+
+
 def test_results_are_stored_in_the_order_of_the_claims_and_replaced(tmp_path):
     store = tmp_path / "experiments.toml"
     run(BACK, store=store)
