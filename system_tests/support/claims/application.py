@@ -154,6 +154,10 @@ class Application:
         """Stop a member cleanly; its state stays."""
         self.members.pop(name).stop()
 
+    def kill(self, name: str) -> None:
+        """Kill a member; its state stays as it is on disk."""
+        self.members.pop(name).kill()
+
     def delete_state(self, name: str) -> None:
         """Delete the state directory of a member that was stopped."""
         shutil.rmtree(self._folder / name / "state")

@@ -84,6 +84,15 @@ def _return(app: Application, claim: Claim, run: Run) -> None:
     app.process()
 
 
+def _kill_and_return(app: Application, claim: Claim, run: Run) -> None:
+    """The member is killed; the old release takes over what the new one left."""
+    app.start("a", run.new, pin=run.pin, settings=claim.changed)
+    app.process()
+    app.kill("a")
+    app.start("a", run.old)
+    app.process()
+
+
 def _return_without_state(app: Application, claim: Claim, run: Run) -> None:
     """All members are stopped; the old release starts without a state directory."""
     app.start("a", run.new, pin=run.pin, settings=claim.changed)
@@ -150,6 +159,7 @@ EXPERIMENTS: Final[Mapping[str, Experiment]] = {
     "replace unread": _replace_unread,
     "reset and return": _reset_and_return,
     "return": _return,
+    "kill and return": _kill_and_return,
     "return without state": _return_without_state,
     "start new": _start_new,
     "static up": _static_up,
