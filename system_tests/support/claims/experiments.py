@@ -118,6 +118,7 @@ def _restart_static(app: Application, run: Run, *, back: bool, waits: bool) -> N
         app.stop(name)
         if waits:
             app.until_expired(name)
+            app.delete_state(name)  # an earlier RocksDB may not open it
         app.start(name, after, settings=_static(name), leaves_group=False)
         app.process()
 
@@ -133,7 +134,7 @@ def _static_back(app: Application, _: Claim, run: Run) -> None:
 
 
 def _static_back_later(app: Application, _: Claim, run: Run) -> None:
-    """Static members are started as old ones when their sessions have expired."""
+    """Static members are started as old ones, without state, when their sessions have expired."""
     _restart_static(app, run, back=True, waits=True)
 
 
