@@ -94,17 +94,17 @@ def seen_with(claims: Iterable[str]) -> str:
     Args:
         claims: names of claims; one that no experiment ran adds nothing.
     """
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, None]] = {}
     for row in (row for name in claims for row in _RESULTS if row["claim"] == name):
         is_pair = row["old"] != row["new"]
         pair = f"{row['old']} and {row['new']}" if is_pair else row["old"]
         pin = f" (upgrade.from={row['pin']})" if row["pin"] else ""
         seen = row["seen"].replace(row["old"], "the older one" if is_pair else "the member")
         seen = seen.replace(row["new"], "the newer one")
-        found.setdefault(seen, []).append(pair + pin)
+        found.setdefault(seen, {})[pair + pin] = None
     if not found:
         return NOT_RUN
-    return "; ".join(f"run with {_few(pairs)}: {seen}" for seen, pairs in found.items())
+    return "; ".join(f"run with {_few([*pairs])}: {seen}" for seen, pairs in found.items())
 
 
 def _few(pairs: Sequence[str]) -> str:
