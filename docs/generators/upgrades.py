@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from probing import find_release
+from probing.releases import NOT_RUN, seen_with
 from system_tests.matrix.markdown import first_releases, render_page
 from system_tests.matrix.store import read
 from system_tests.plan import CHANGES, NOT_CHECKED, NOT_REHEARSED, ReleaseChange, When
+from system_tests.support.claims import CLAIMS, Claim
 
 _STORED = Path(__file__).resolve().parents[2] / "tests/system_tests/matrix/upgrades.json"
 _TOP = """# Upgrades and rollbacks
@@ -29,6 +31,7 @@ rolling-bounce plan --from 2.3.1 --to 4.1 --uses eos,iq
 | what must I do before? | [before you start](#before-you-start) |
 | what does the plan turn into a step? | [in the steps](#in-the-steps) |
 | what is different afterwards? | [afterwards](#afterwards) |
+| what was tried with members of these releases? | [what was run](#what-was-run) |
 | what does nobody check or rehearse for me? | [not checked](#not-checked) |
 | how many bounces between two releases? | [all kinds of releases](#all-kinds-of-releases) |
 | why more than one, and which? | {paths} |
@@ -50,6 +53,16 @@ _USES = """A plan has every row with an empty cell in `--uses`, a row with a fea
 that feature is given, and a row with `not` only if it is not given. `until`: the first release
 without the change."""
 
+_RUN = f"""### What was run
+
+Claims that were tried with real members of Kafka Streams, in an application for each pair of
+releases: `make rehearse-claims` runs them again, with `ONLY=static-back` one of them. Rows of this
+page and steps of a plan without such a trial say "{NOT_RUN}".
+
+| claim | name | what was seen |
+| --- | --- | --- |
+"""
+
 
 def render() -> str:
     """Return the whole page."""
@@ -58,7 +71,9 @@ def render() -> str:
         "## What else changes\n\n",
         f"{_USES}\n\n",
         *(_section(when) for when in When),
-        "### Not checked\n\nBy any plan:\n\n",
+        _RUN,
+        *map(_claim_row, CLAIMS),
+        "\n### Not checked\n\nBy any plan:\n\n",
         *(f"- {sentence}\n" for sentence in NOT_CHECKED),
         "\nBy any rehearsal (`rolling-bounce live`):\n\n",
         *(f"- {sentence}\n" for sentence in NOT_REHEARSED),
@@ -100,6 +115,10 @@ def _section(when: When) -> str:
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |"]
     lines += [_row(change) for change in own]
     return f"### {when}\n\n{_WHEN[when]}\n\n" + "\n".join(lines) + "\n\n"
+
+
+def _claim_row(claim: Claim) -> str:
+    return f"| {claim.says} | {claim.name} | {seen_with([claim.name])} |\n"
 
 
 def _row(change: ReleaseChange) -> str:

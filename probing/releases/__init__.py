@@ -16,11 +16,13 @@ from probing.releases.rows import (
     FORMER_ANSWER,
     ISSUES,
     LAST_EAGER_SERIES,
+    NOT_RUN,
     ONE_WAY_FORMATS,
     PIN_BY_LAST_SERIES,
     WITHOUT_EAGER,
     FormatRow,
     OneWayFormat,
+    seen_with,
 )
 from probing.releases.upgrade_notes import (
     formats_between,
@@ -44,6 +46,7 @@ __all__ = [
     "ISSUES",
     "LAST_EAGER_SERIES",
     "NEWEST_KAFKA",
+    "NOT_RUN",
     "ONE_WAY_FORMATS",
     "PATH_RULES",
     "PIN_BY_LAST_SERIES",
@@ -67,6 +70,7 @@ __all__ = [
     "former_answer_is_unreadable",
     "one_way_formats_between",
     "pin_that_keeps",
+    "seen_with",
     "upgrade_from_value",
     "upgrade_path",
 ]

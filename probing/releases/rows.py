@@ -5,7 +5,7 @@ listed per release. (Kafka keeps five lists by hand; for that reason 3.5.0 crash
 it accepts.) Each row of the file names its source.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from probing.releases.behaviour import LeaderModel, MemberModel
@@ -13,6 +13,7 @@ from probing.tables import read_table
 
 _Model = TypeVar("_Model", LeaderModel, MemberModel)
 _DATA: Final = read_table("probing.releases", "releases.toml")
+_RESULTS: Final = read_table("probing.releases", "experiments.toml").get("result", [])
 
 PATCHES_BY_SERIES: Final[dict[str, tuple[int, ...]]] = {
     series: tuple(patches) for series, patches in _DATA["patches"].items()
@@ -83,10 +84,38 @@ BRIDGE_SERIES: Final = ("3.5", "3.6", "3.7", "3.8", "3.9")
 """Intermediate releases for a group at 2.3 or below on its way to 4.0."""
 
 
+_MAX_PAIRS: Final = 4
+NOT_RUN: Final = "by Kafka's notes, not run"
+
+
+def seen_with(claims: Iterable[str]) -> str:
+    """Return what members of published releases did, as text for people: `experiments.toml`.
+
+    Args:
+        claims: names of claims; one that no experiment ran adds nothing.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for row in (row for name in claims for row in _RESULTS if row["claim"] == name):
+        is_pair = row["old"] != row["new"]
+        pair = f"{row['old']} and {row['new']}" if is_pair else row["old"]
+        pin = f" (upgrade.from={row['pin']})" if row["pin"] else ""
+        seen = row["seen"].replace(row["old"], "the older one" if is_pair else "the member")
+        seen = seen.replace(row["new"], "the newer one")
+        found.setdefault(seen, {})[pair + pin] = None
+    if not found:
+        return NOT_RUN
+    return "; ".join(f"run with {_few([*pairs])}: {seen}" for seen, pairs in found.items())
+
+
+def _few(pairs: Sequence[str]) -> str:
+    """Return pairs of releases as text; of many, the first ones and a number."""
+    more = len(pairs) - _MAX_PAIRS
+    return ", ".join(pairs[:_MAX_PAIRS]) + (f" and {more} more" if more > 0 else "")
+
+
 def evidence_of(row: dict[str, Any]) -> str:
     """Return what shows a claim, as text for people: its source, and what members did."""
-    seen = f"seen: {row['seen']}" if "seen" in row else "by Kafka's notes, not run"
-    return f"[{row['source']}; {seen}]"
+    return f"[{row['source']}; {seen_with(row.get('claims', ()))}]"
 
 
 class FormatRow(NamedTuple):

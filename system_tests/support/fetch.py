@@ -1,7 +1,8 @@
 """Download the jars of the tests marked `real`: `python -m system_tests.support.fetch`.
 
-With `--pin` it also writes the checksums of all jars to `checksums.txt`. A jar without a pinned
-checksum is refused; check it and pin it first, as the message says.
+With `--pin` it also fetches those of `make rehearse-claims`, and writes the checksums of all jars
+to `checksums.txt`. A jar without a pinned checksum is refused; check it and pin it first, as the
+message says.
 """
 
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from probing import NEWEST_KAFKA, RELEASES, find_release
 from system_tests.errors import EnvironmentFailureError
 from system_tests.real import PINS, broker_jars, broker_release, sha256, streams_jars, tools_jars
+from system_tests.support.claims import CLAIMS
 
 BROKERS = ("kafka:3.9", "kafka:4.3", "kafka:4")
 _CURRENT_SINCE = find_release("3.9.0").order
@@ -30,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     """Download the jars, print one line per release, and return the exit status."""
     found: dict[str, Path] = {}
     try:
-        for name, jars in _all_jars():
+        for name, jars in _all_jars(with_claims="--pin" in arguments):
             found.update({jar.name: jar for jar in jars})
             size_mb = sum(jar.stat().st_size for jar in jars) / 1e6
             sys.stdout.write(f"{name:<22}{len(jars):>3} jars {size_mb:>6.1f} MB\n")
@@ -45,14 +47,16 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _all_jars() -> Iterator[tuple[str, tuple[Path, ...]]]:
+def _all_jars(*, with_claims: bool) -> Iterator[tuple[str, tuple[Path, ...]]]:
     for broker in BROKERS:
         release = broker_release(broker)
         yield f"broker {release}", broker_jars(release)
         yield f"tools {release}", tools_jars(release)
     for release in STREAMS:
         yield f"Kafka Streams {release}", streams_jars(release)
-    yield f"stores on disk {NEWEST_KAFKA}", streams_jars(NEWEST_KAFKA, on_disk=True)
+    runs = [run for claim in CLAIMS for run in claim.runs if with_claims]
+    for release in sorted({NEWEST_KAFKA, *(name for run in runs for name in (run.old, run.new))}):
+        yield f"stores on disk {release}", streams_jars(release, on_disk=True)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ class RealConfig:
         hold_back: a native member holds its group at version 11.
         when_failed: reaction of a JVM member, from 2.8 on, to a failed thread: a
             `StreamThreadExceptionResponse`.
+        topology: what a JVM member runs: a name of `system_tests.support.jvm.topologies`.
         on_disk: a JVM member has its store on disk (RocksDB), else in memory.
         settings: further Kafka settings, by name, values as text.
     """
@@ -50,6 +51,7 @@ class RealConfig:
     cooperative: bool = False
     hold_back: bool = False
     when_failed: str = "SHUTDOWN_CLIENT"
+    topology: str = "words"
     on_disk: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
 
@@ -62,6 +64,16 @@ class RealConfig:
 def words_topic(application_id: str) -> str:
     """Return the name of the input topic."""
     return f"{application_id}-words"
+
+
+def left_topic(application_id: str) -> str:
+    """Return the name of the input topic of a table, the left one of a join."""
+    return f"{application_id}-left"
+
+
+def right_topic(application_id: str) -> str:
+    """Return the name of the input topic of the right table of a join."""
+    return f"{application_id}-right"
 
 
 def counts_topic(application_id: str) -> str:

@@ -2,13 +2,21 @@
 
 from typing import Any, Final
 
+from probing import releases as data
 from probing.tables import read_table
 from system_tests.plan.changes.model import ReleaseChange, Subject, When
 from system_tests.plan.uses import Use
 
+# What can destroy state or end members: such a row says whether it was run.
+_CLAIMS: Final = (Subject.STORES, Subject.EXACTLY_ONCE)
+
 
 def _change(row: dict[str, Any]) -> ReleaseChange:
-    """Return a row of a file as a change; an unknown key is an error."""
+    """Return a row of a file as a change, with its evidence; an unknown key is an error."""
+    row = dict(row)
+    claims = row.pop("claims", ())
+    if claims or Subject[row["subject"]] in _CLAIMS:
+        row["source"] += f"; {data.seen_with(claims)}"
     enums = {
         "subject": Subject[row["subject"]],
         "when": When[row.get("when", When.BEFORE.name)],

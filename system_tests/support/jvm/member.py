@@ -15,10 +15,11 @@ from typing import Any
 from system_tests.errors import EnvironmentFailureError
 from system_tests.json_lines import read_line
 from system_tests.live import events
-from system_tests.live.members.process import Reporter, ask_kernel_to_end_with_parent
+from system_tests.live.members.process import EXIT_FAILED, Reporter, ask_kernel_to_end_with_parent
 from system_tests.real import implement, java_causes, java_exception, start_jvm
 from system_tests.real.jars import streams_jars
-from system_tests.support.word_count import POISON, STORE, RealConfig, counts_topic, words_topic
+from system_tests.support.jvm.topologies import build_topology
+from system_tests.support.word_count import RealConfig
 
 _LOOK_S = 0.1
 _STREAMS = "org.apache.kafka.streams"
@@ -41,7 +42,11 @@ def main() -> int:
     except EnvironmentFailureError as error:
         sys.stderr.write(f"{error}\n")
         return _EXIT_ENVIRONMENT
-    streams = build_streams(classes, config, report)
+    try:
+        streams = build_streams(classes, config, report)
+    except java_exception() as error:
+        report(events.MemberFailed(why=java_causes(error)))
+        return EXIT_FAILED
     stopping = threading.Event()
     watcher = threading.Thread(target=_watch_tasks, args=(streams, report, stopping), daemon=True)
     streams.start()
@@ -53,14 +58,14 @@ def main() -> int:
             break
     stopping.set()
     watcher.join()
-    streams.close()
+    _close(classes, config, streams)
     return 0
 
 
 def build_streams(classes: Any, config: RealConfig, report: Reporter) -> Any:
     """Build the `KafkaStreams` of the release, with its listeners."""
     streams = classes(f"{_STREAMS}.KafkaStreams")(
-        _topology(classes, config), _properties(classes, config)
+        build_topology(classes, config), _properties(classes, config)
     )
     streams.setStateListener(
         implement(
@@ -70,32 +75,6 @@ def build_streams(classes: Any, config: RealConfig, report: Reporter) -> Any:
     )
     streams.setUncaughtExceptionHandler(_handler(classes, config, report))
     return streams
-
-
-def _topology(classes: Any, config: RealConfig) -> Any:
-    serdes = classes("org.apache.kafka.common.serialization.Serdes")
-    produced = classes(f"{_STREAMS}.kstream.Produced")
-    materialized = classes(f"{_STREAMS}.kstream.Materialized")
-    stores = classes(f"{_STREAMS}.state.Stores")
-    by_word = implement(classes(f"{_STREAMS}.kstream.KeyValueMapper"), apply=_word)
-    store = stores.persistentKeyValueStore if config.on_disk else stores.inMemoryKeyValueStore
-    counted = (
-        materialized.as_(store(STORE)).withKeySerde(serdes.String()).withValueSerde(serdes.Long())
-    )
-    builder = classes(f"{_STREAMS}.StreamsBuilder")()
-    words = builder.stream(words_topic(config.application_id))
-    counts = words.selectKey(by_word).groupByKey().count(counted)
-    counts.toStream().to(
-        counts_topic(config.application_id), produced.with_(serdes.String(), serdes.Long())
-    )
-    return builder.build()
-
-
-def _word(_: Any, value: Any) -> Any:
-    """Return the key by which records are grouped; called from Java."""
-    if str(value) == POISON:
-        raise ValueError("a word that cannot be counted")
-    return value
 
 
 def _properties(classes: Any, config: RealConfig) -> Any:
@@ -162,6 +141,18 @@ def _watch_tasks(streams: Any, report: Reporter, stopping: threading.Event) -> N
         if now != last:
             last = now
             report(now)
+
+
+def _close(classes: Any, config: RealConfig, streams: Any) -> None:
+    """Stop; 4.2 replaced the setting `internal.leave.group.on.close` by an option."""
+    try:
+        options = classes(f"{_STREAMS}.CloseOptions")
+    except TypeError:
+        streams.close()
+        return
+    how = classes(f"{_STREAMS}.CloseOptions$GroupMembershipOperation")
+    stays = how.LEAVE_GROUP if config.leaves_group else how.REMAIN_IN_GROUP
+    streams.close(options.groupMembershipOperation(stays))
 
 
 def _hosts(streams: Any) -> dict[str, dict[str, tuple[str, ...]]]:
