@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import click
 
 from assignor import ConfigError, TopologyError
-from assignor.cli import Command, format_option, imported_topology
+from assignor.cli import Command, format_option, imported_topology, say
 from assignor.problems import ProblemError, quoted
 from encoding import shown
 from probing import ReleaseError, find_release
@@ -38,6 +38,7 @@ from system_tests.plan import (
     bounces_to_run,
     check_group,
     costs_lines,
+    estimated_s,
     is_fatal,
     make_plan,
     plan_document,
@@ -48,6 +49,7 @@ from system_tests.plan import (
     topology_lines,
     topology_plan,
 )
+from system_tests.plan.cost_text import spoken
 from system_tests.plan.report import pictures_of, write_plan_report
 from system_tests.report import ReportError, check_report
 from system_tests.sim import OptionError
@@ -65,6 +67,7 @@ PROGRAM plan --from 4.3 --to streams --brokers 4.3  # KIP-1071
 PROGRAM plan --topology app:OLD app:NEW  # a change of the application
 PROGRAM plan --topology group.json app:NEW  # from a live group
 """
+_WORTH_AN_ESTIMATE_S = 3.0
 _NOTES = "\b\nFeatures that --uses takes:\n" + "\n".join(
     f"  {use:9} {sign}" for use, sign in SIGNS.items()
 )
@@ -191,7 +194,15 @@ def _print_lines(lines: Iterable[str]) -> None:
 
 
 def _costs(made: UpgradePlan, group: SimulatedGroup, seeds: int) -> tuple[StepCost, ...]:
-    """Simulate every step, with the progress on stderr."""
+    """Simulate every step, with an estimate of the time before and the progress on stderr."""
+    seconds = estimated_s(made, group, seeds) if made.steps else 0
+    if seconds >= _WORTH_AN_ESTIMATE_S:
+        say(
+            "rolling-bounce",
+            f"the costs take roughly {spoken(round(1000 * seconds), 1)} s: {seeds} simulated"
+            f" bounces of each path with {group.members} members; --seeds, --sample or --no-costs"
+            " shorten it, Ctrl-C stops it",
+        )
     with counted("bounces of the whole group simulated", bounces_to_run(made, seeds)) as add:
         return step_costs(made, group, seeds=seeds, progress=add)
 

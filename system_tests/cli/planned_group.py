@@ -30,6 +30,7 @@ from system_tests.plan import (
     saved_group,
     scaled,
 )
+from system_tests.plan.group import MOST_MEMBERS
 from system_tests.sim.world import RESTARTS
 
 planned_group_options: Decorator = all_of(
@@ -42,6 +43,13 @@ planned_group_options: Decorator = all_of(
             default=1,
             show_default=True,
             help="Stream threads in each process.",
+        ),
+        click.option(
+            "--sample",
+            type=click.IntRange(1, MAX_SIMULATED),
+            metavar="MEMBERS",
+            help="Simulate a part of the group with so many of its members; by default"
+            f" {MOST_MEMBERS} threads at most. Durations and rebalances are those of all members.",
         ),
         click.option(
             "--session-timeout-ms",
@@ -104,14 +112,14 @@ def planned_group(given: Mapping[str, Any], *, is_static: bool) -> tuple[Release
         found = as_static(saved.group) if is_static else saved.group
         unchecked = saved.unchecked(release.name)
         note_unchecked(unchecked)
-        group = scaled(found, {**chosen, **sizes})
+        group = scaled(found, {**chosen, **sizes}, sample=given["sample"])
         notes = (*group.notes, *((f"not checked: {unchecked}",) if unchecked else ()))
         return release, replace(group, notes=notes)
     if old is None:
         refuse("give the release that the group runs: --from RELEASE, --problem FILE or --group ID")
     sizes = {name: given[name] for name in _SIZES}
-    known = {name: value for name, value in {**chosen, **sizes}.items() if value is not None}
-    return old, SimulatedGroup(is_static=is_static, **known)
+    assumed = SimulatedGroup(is_static=is_static)
+    return old, scaled(assumed, {**chosen, **sizes}, sample=given["sample"])
 
 
 def refuse_report_over_problem(given: Mapping[str, Any]) -> None:

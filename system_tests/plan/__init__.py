@@ -9,7 +9,14 @@ from system_tests.plan.changes import (
     When,
     changes_between,
 )
-from system_tests.plan.cost import StepCost, StepRun, bounces_to_run, check_group, step_costs
+from system_tests.plan.cost import (
+    StepCost,
+    StepRun,
+    bounces_to_run,
+    check_group,
+    estimated_s,
+    step_costs,
+)
 from system_tests.plan.cost_text import costs_lines
 from system_tests.plan.group import SimulatedGroup, scaled
 from system_tests.plan.notes import FATAL
@@ -73,6 +80,7 @@ __all__ = [
     "changes_between",
     "check_group",
     "costs_lines",
+    "estimated_s",
     "is_fatal",
     "make_plan",
     "not_rehearsed",
