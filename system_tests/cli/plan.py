@@ -14,6 +14,7 @@ from assignor.cli import Command, format_option, imported_topology, say
 from assignor.problems import ProblemError, quoted
 from encoding import shown
 from probing import ReleaseError, find_release
+from system_tests.cli.fleet import print_fleet_plan
 from system_tests.cli.move_to_streams import (
     move_options,
     print_streams_move,
@@ -39,7 +40,6 @@ from system_tests.plan import (
     check_group,
     costs_lines,
     estimated_s,
-    is_fatal,
     make_plan,
     plan_document,
     plan_lines,
@@ -50,7 +50,7 @@ from system_tests.plan import (
     topology_plan,
 )
 from system_tests.plan.cost_text import spoken
-from system_tests.plan.report import pictures_of, write_plan_report
+from system_tests.plan.report import decision_of, pictures_of, write_plan_report
 from system_tests.report import ReportError, check_report
 from system_tests.sim import OptionError
 
@@ -64,6 +64,7 @@ PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # saved
 PROGRAM plan --bootstrap-server HOST:9092 --group g --from 3.9 --to 4.3
 PROGRAM plan --problem g.json --from 3.9 --to 4.3 --report plan.html
 PROGRAM plan --from 4.3 --to streams --brokers 4.3  # KIP-1071
+PROGRAM plan --all --problem groups.jsonl --to 4.3 --report pages
 PROGRAM plan --topology app:OLD app:NEW  # a change of the application
 PROGRAM plan --topology group.json app:NEW  # from a live group
 """
@@ -75,7 +76,7 @@ _EXITS = {
     0: "a rolling upgrade is possible, or there is nothing to do",
     1: "all members have to be stopped, members can die on the way, a simulated bounce breaks a "
     "rule, the new topology needs a higher version, the group cannot move to the streams protocol, "
-    "or the cluster has no group of this name",
+    "or the cluster has no group of this name; with --all: so it is for one of the groups",
     3: "the report cannot be written, or no broker answers",
 }
 
@@ -116,13 +117,21 @@ _EXITS = {
     help="Simulated bounces of each step; by default 40, fewer for more than 12 threads.",
 )
 @click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Plan every group of --problem FILE, as `assignor inspect --all --save` writes it, of a "
+    "directory of such files, or of a cluster: one table, and with --report DIRECTORY a page each. "
+    "--from is then the release of groups whose metadata does not tell it.",
+)
+@click.option(
     "--no-costs",
     is_flag=True,
     help="Simulate nothing: the plan without costs, and a report without pictures.",
 )
 @click.option(
     "--report",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     metavar="FILE",
     help="Also write one page for the decision and for on-call engineers, as HTML.",
 )
@@ -145,6 +154,9 @@ def plan(**given: Any) -> None:
         uses = read_uses(given["uses"])
     except ValueError as error:
         refuse(str(error))
+    if given["everything"]:
+        _plan_fleet(given, uses)
+    _refuse_directories(given)
     refuse_report_over_problem(given)
     if given["new"].lower() == STREAMS:
         print_streams_move(given, uses)
@@ -159,6 +171,19 @@ def plan(**given: Any) -> None:
     except ReportError as error:
         refuse(str(error), EXIT_ENVIRONMENT)
     sys.exit(0 if is_good else EXIT_BAD)
+
+
+def _plan_fleet(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
+    try:
+        print_fleet_plan(given, uses)
+    except (ReleaseError, ProblemError) as error:
+        refuse(str(error))
+
+
+def _refuse_directories(given: dict[str, Any]) -> None:
+    for option, path in (("--report", given["report"]), ("--problem", given["saved"])):
+        if path is not None and path.is_dir():
+            refuse(f"{option} {path} is a directory; give a file, or plan all groups with --all")
 
 
 def _print_plan(given: dict[str, Any], uses: frozenset[Use]) -> bool:
@@ -184,7 +209,7 @@ def _print_plan(given: dict[str, Any], uses: frozenset[Use]) -> bool:
     if report is not None:
         with counted("pictures of the report drawn", len(pictures_of(made)) if costs else 0) as add:
             write_plan_report(report, made, costs, group, add)
-    return made.rolling and not is_fatal(made) and not any(cost.is_bad for cost in costs or ())
+    return decision_of(made, group, costs or ()).colour != "stop"
 
 
 def _print_lines(lines: Iterable[str]) -> None:
