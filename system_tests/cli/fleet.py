@@ -34,11 +34,13 @@ from system_tests.plan import (
 )
 from system_tests.plan.cost_text import seconds_text
 from system_tests.plan.report import decision_of, write_plan_report
+from system_tests.plan.text import assumptions
 from system_tests.report import ReportError, check_report
 from system_tests.sim import OptionError
 
 _SEEDS: Final = 10
 """Simulated bounces of each step of each group by default."""
+_SHOWN: Final = 5
 _HEADS: Final = (
     "group",
     "from",
@@ -49,7 +51,17 @@ _HEADS: Final = (
     "longest pause",
     "unknowns",
 )
-_USELESS: Final = ("topologies", "application_id", "group_id", "members", "threads", "partitions")
+_USELESS: Final = (
+    "brokers",
+    "streams_group",
+    "streams_version",
+    "topologies",
+    "application_id",
+    "group_id",
+    "members",
+    "threads",
+    "partitions",
+)
 _Found = tuple[str, "SavedGroup | str"]
 
 
@@ -164,7 +176,7 @@ def _planned(
         made=made,
         group=group,
         costs=costs,
-        unknowns=group.notes,
+        unknowns=(*assumptions(made), *group.notes),
     )
 
 
@@ -274,10 +286,18 @@ def _print(made: list[GroupPlan], skipped: list[str], form: str) -> None:
         for note in plan.unknowns:
             notes.setdefault(note, []).append(plan.name)
     for title, lines in (
-        ("unknown", [f"{', '.join(names)}: {note}" for note, names in notes.items()]),
+        ("unknown", [f"{_few(names, len(made))}: {note}" for note, names in notes.items()]),
         ("not planned, no group of Kafka Streams", skipped),
     ):
         if lines:
             click.echo(f"\n{title}:")
             for line in lines:
                 click.echo(f"  - {shown(line, limit=None)}")
+
+
+def _few(names: list[str], count: int) -> str:
+    """Return the names of some of `count` groups, shortened."""
+    if len(names) == count:
+        return "all groups"
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -18,6 +18,7 @@ from system_tests.cli.fleet import print_fleet_plan
 from system_tests.cli.move_to_streams import (
     move_options,
     print_streams_move,
+    print_streams_upgrade,
     refuse_from_streams,
     refuse_move_options,
 )
@@ -43,6 +44,7 @@ from system_tests.plan import (
     make_plan,
     plan_document,
     plan_lines,
+    read_saved,
     read_saved_topology,
     read_uses,
     step_costs,
@@ -64,6 +66,7 @@ PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # saved
 PROGRAM plan --bootstrap-server HOST:9092 --group g --from 3.9 --to 4.3
 PROGRAM plan --problem g.json --from 3.9 --to 4.3 --report plan.html
 PROGRAM plan --from 4.3 --to streams --brokers 4.3  # KIP-1071
+PROGRAM plan --from 4.2 --to 4.4 --streams-group --brokers 4.4
 PROGRAM plan --all --problem groups.jsonl --to 4.3 --report pages
 PROGRAM plan --topology app:OLD app:NEW  # a change of the application
 PROGRAM plan --topology group.json app:NEW  # from a live group
@@ -160,6 +163,8 @@ def plan(**given: Any) -> None:
     refuse_report_over_problem(given)
     if given["new"].lower() == STREAMS:
         print_streams_move(given, uses)
+    if given["streams_group"] or _is_saved_streams_group(given["saved"]):
+        print_streams_upgrade(given, uses)
     refuse_move_options(given)
     if given["no_costs"] and given["seeds"] is not None:
         refuse("--no-costs simulates nothing, so --seeds has no use; leave one of them out")
@@ -177,6 +182,13 @@ def _plan_fleet(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
     try:
         print_fleet_plan(given, uses)
     except (ReleaseError, ProblemError) as error:
+        refuse(str(error))
+
+
+def _is_saved_streams_group(path: Path | None) -> bool:
+    try:
+        return path is not None and read_saved(path).is_streams_group
+    except ProblemError as error:
         refuse(str(error))
 
 

@@ -21,7 +21,6 @@ from system_tests.plan.cost_text import costs_lines
 from system_tests.plan.group import SimulatedGroup, scaled
 from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import NOT_REHEARSED, not_rehearsed, rehearsal_of
-from system_tests.plan.restored import Restored, restored_by_broker
 from system_tests.plan.saved import (
     WAY_BACK,
     SavedGroup,
@@ -31,14 +30,17 @@ from system_tests.plan.saved import (
     saved_group,
 )
 from system_tests.plan.steps import UpgradePlan, is_fatal, make_plan
-from system_tests.plan.streams_move import (
+from system_tests.plan.streams import (
     INITIAL_DELAY_MS,
     RESTORE_RATE,
+    Restored,
     StreamsMove,
     plan_streams_move,
+    plan_streams_upgrade,
     reports_offsets,
+    restored_by_broker,
 )
-from system_tests.plan.streams_move import TARGET as STREAMS
+from system_tests.plan.streams import TARGET as STREAMS
 from system_tests.plan.text import plan_document, plan_lines
 from system_tests.plan.topologies import (
     PlannedTopology,
@@ -87,6 +89,7 @@ __all__ = [
     "plan_document",
     "plan_lines",
     "plan_streams_move",
+    "plan_streams_upgrade",
     "read_saved",
     "read_saved_topology",
     "read_uses",

@@ -18,7 +18,7 @@ from system_tests.plan.changes import (
 )
 from system_tests.plan.cost_text import spoken
 from system_tests.plan.group import SimulatedGroup
-from system_tests.plan.restored import KEPT_ON_DISK, LOST, Restored
+from system_tests.plan.streams.restored import KEPT_ON_DISK, LOST, Restored
 from system_tests.plan.uses import Use
 from system_tests.sim.world import behaviour_of
 
@@ -102,9 +102,10 @@ class MoveStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsMove:
-    """A planned move, or why there is none.
+    """A planned move, or why there is none; also a new release for a streams group.
 
     Attributes:
+        title: what is planned; how: how members are restarted for it.
         release: of the members, which does not change.
         brokers: release of the brokers; assignor: the one that assigns the tasks there.
         uses: features of the application.
@@ -120,6 +121,8 @@ class StreamsMove:
         rehearsal: the command that rehearses it with the same session timeout; empty without steps.
     """
 
+    title: str
+    how: str
     release: str
     brokers: str
     assignor: str
@@ -188,6 +191,8 @@ def plan_streams_move(
     reports = reports_offsets(members, brokers)
     level = row.streams_version if streams_version is None else streams_version
     move = StreamsMove(
+        title=f"{members.name}, classic to streams protocol (KIP-1071), brokers {brokers.name}",
+        how="offline, all members are stopped",
         release=members.name,
         brokers=brokers.name,
         assignor=row.assignor,
