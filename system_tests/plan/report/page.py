@@ -165,11 +165,11 @@ def _steps(made: UpgradePlan, steps: Sequence[StepSigns]) -> str:
         rows.append(f"<tr><th>{number}</th><td>{todo}</td>{cells}</tr>")
     heads = (
         ("", 2),
-        ("what is done", 22),
-        ("what is seen meanwhile", 22),
-        ("a member is done when", 13),
+        ("what is done", 21),
+        ("what is seen meanwhile", 20),
+        ("a member is done when", 17),
         ("when to stop", 12),
-        ("how to go back", 29),
+        ("how to go back", 28),
     )
     return table_html(heads, rows)
 

@@ -66,30 +66,21 @@ def plan_streams_upgrade(
     Raises:
         ReleaseError: `brokers` is not a release of Kafka.
     """
-    row = broker_row(brokers)
     obstacles = tuple(_obstacles(old, new, brokers, uses))
     is_same = old.name == new.name
-    deleted, deleted_back = (
-        data.one_way_formats_between(*ends) for ends in ((new, old), (old, new))
-    )
-    demands = [deletion(found, new) for found in deleted]
-    back = [deletion(found, old) for found in deleted_back]
+    demands = [deletion(found, new) for found in data.one_way_formats_between(new, old)]
+    back = [deletion(found, old) for found in data.one_way_formats_between(old, new)]
     steps = (
         () if obstacles or is_same else _steps((old, new, brokers), uses, (demands, back, records))
     )
-    # The price of the format is due on the way back of an upgrade, and in the step of a rollback.
-    has_price = bool(deleted or deleted_back)
+    price = (*demands, *back) if steps else ()
     stops = (old, new)
-    changes = (
-        *changes_between(stops, uses, CHANGES),
-        *changes_between(stops, uses, STREAMS_CHANGES),
-    )
     return StreamsMove(
         title=f"{old.name} to {new.name}, a streams group (KIP-1071), brokers {brokers.name}",
         how="nothing to do, every member already runs it" if is_same else "one rolling bounce",
         release=new.name,
         brokers=brokers.name,
-        assignor=row.assignor,
+        assignor=broker_row(brokers).assignor,
         uses=tuple(sorted(uses)),
         obstacles=obstacles,
         steps=steps,
@@ -99,11 +90,16 @@ def plan_streams_upgrade(
             " another member has restored them; there are no warm-ups"
         ),
         no_return=(
-            f"step {len(steps)}: from here on, {' and '.join((*demands, *back))}"
-            if has_price and steps
+            f"step {len(steps)}: from here on, {' and '.join(price)}"
+            if price
             else "none on this path"
         ),
-        changes=() if is_same else changes,
+        changes=()
+        if is_same
+        else (
+            *changes_between(stops, uses, CHANGES),
+            *changes_between(stops, uses, STREAMS_CHANGES),
+        ),
         not_checked=(*((unchecked,) if unchecked else ()), _TOPOLOGY, _MIXED, *STREAMS_NOT_CHECKED),
     )
 
