@@ -130,9 +130,9 @@ def print_streams_upgrade(given: dict[str, Any], uses: frozenset[Use]) -> NoRetu
         saved = read_saved(given["saved"]) if given["saved"] is not None else None
         if saved is not None and saved.group.static_members:
             uses |= {Use.STATIC}
-        ends = (find_release(given[name]) for name in ("old", "new", "brokers"))
+        old, new, brokers = (find_release(given[name]) for name in ("old", "new", "brokers"))
         records = sum(saved.group.sizes) if saved is not None and saved.group.sizes else None
-        made = plan_streams_upgrade(*ends, uses, records=records)
+        made = plan_streams_upgrade(old, new, brokers, uses, records=records)
         name = saved.group.name if saved is not None else ""
         if given["report"] is not None:
             write_move_report(given["report"], made, group=name)
