@@ -28,6 +28,7 @@ from system_tests.plan import (
     StreamsMove,
     Use,
     plan_streams_move,
+    plan_streams_upgrade,
     read_saved,
     reports_offsets,
     restored_by_broker,
@@ -47,10 +48,19 @@ _USED = (
     "report",
     "form",
 )
+_UPGRADE_USED = ("old", "new", "saved", "uses", "brokers", "report", "form", "streams_group")
 move_options: Decorator = all_of(
     (
         click.option(
-            "--brokers", metavar="RELEASE", help="With --to streams: release of the brokers."
+            "--brokers",
+            metavar="RELEASE",
+            help="Of a streams group, or with --to streams: release of the brokers.",
+        ),
+        click.option(
+            "--streams-group",
+            is_flag=True,
+            help="The group is a streams group (KIP-1071) already: plan a new release of its "
+            "members. A saved group tells this by itself.",
         ),
         click.option(
             "--streams-version",
@@ -66,7 +76,10 @@ move_options: Decorator = all_of(
 def refuse_move_options(given: dict[str, Any]) -> None:
     """Refuse the options of this move in another plan."""
     if given["brokers"] is not None or given["streams_version"] is not None:
-        refuse("--brokers and --streams-version need --to streams; leave them out")
+        refuse(
+            "--brokers needs --to streams or --streams-group, and --streams-version --to streams;"
+            " leave them out"
+        )
 
 
 def refuse_from_streams(given: dict[str, Any]) -> None:
@@ -100,7 +113,39 @@ def print_streams_move(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
         refuse(str(error))
     except ReportError as error:
         refuse(str(error), EXIT_ENVIRONMENT)
-    if given["form"] == "json":
+    _print_move(move, given["form"])
+
+
+def print_streams_upgrade(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
+    """Print the plan of a new release for a streams group; end with 1 if it is refused."""
+    refuse_options("a plan of a streams group simulates no bounces; leave out", but=_UPGRADE_USED)
+    if given["old"] is None or given["brokers"] is None:
+        refuse(
+            "brokers assign the tasks of a streams group, and members do not write their release:"
+            " give --from RELEASE and --brokers RELEASE"
+        )
+    try:
+        if given["report"] is not None:
+            check_report(given["report"])
+        saved = read_saved(given["saved"]) if given["saved"] is not None else None
+        if saved is not None and saved.group.static_members:
+            uses |= {Use.STATIC}
+        old, new, brokers = (find_release(given[name]) for name in ("old", "new", "brokers"))
+        records = sum(saved.group.sizes) if saved is not None and saved.group.sizes else None
+        made = plan_streams_upgrade(old, new, brokers, uses, records=records)
+        name = saved.group.name if saved is not None else ""
+        if given["report"] is not None:
+            write_move_report(given["report"], made, group=name)
+    except (ReleaseError, ProblemError) as error:
+        refuse(str(error))
+    except ReportError as error:
+        refuse(str(error), EXIT_ENVIRONMENT)
+    _print_move(made, given["form"])
+
+
+def _print_move(move: StreamsMove, form: str) -> NoReturn:
+    """Print a plan of a streams group, and end with 1 if it is refused."""
+    if form == "json":
         click.echo(json.dumps(asdict(move), indent=2))
     else:
         for line in move_lines(move):
@@ -140,13 +185,12 @@ def _planned(given: dict[str, Any], uses: frozenset[Use]) -> tuple[str, StreamsM
 
 def move_lines(move: StreamsMove) -> Iterator[str]:
     """Yield a move as lines of text."""
-    title = f"{move.release}, classic to streams protocol (KIP-1071), brokers {move.brokers}"
     if move.obstacles:
-        yield f"{title}: the group cannot move"
+        yield f"{move.title}: refused"
         for obstacle in move.obstacles:
             yield f"  refused: {obstacle}"
         return
-    yield f"{title}: offline, all members are stopped; the brokers' {move.assignor} assignor"
+    yield f"{move.title}: {move.how}; the brokers' {move.assignor} assignor"
     yield f"  downtime: {move.downtime}"
     for what, action in move.assumed:
         yield f"  assumed: {what.removesuffix(')')}; {action})"
@@ -157,8 +201,9 @@ def move_lines(move: StreamsMove) -> Iterator[str]:
         yield f"  cost: {step.cost}"
         yield f"  stop: {step.stop}"
         yield f"  back: {step.back}"
-    yield ""
-    yield f"try: {move.rehearsal}"
+    if move.rehearsal:
+        yield ""
+        yield f"try: {move.rehearsal}"
     yield ""
     yield f"point of no return: {move.no_return}"
     for name, lines in (
@@ -167,6 +212,7 @@ def move_lines(move: StreamsMove) -> Iterator[str]:
         ("Before you start", tuple(map(str, move.changes))),
         ("Not checked", move.not_checked),
     ):
-        yield ""
-        yield f"{name}:"
-        yield from (f"  - {line}" for line in lines)
+        if lines:
+            yield ""
+            yield f"{name}:"
+            yield from (f"  - {line}" for line in lines)

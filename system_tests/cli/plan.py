@@ -10,13 +10,15 @@ from typing import Any, NoReturn
 import click
 
 from assignor import ConfigError, TopologyError
-from assignor.cli import Command, format_option, imported_topology
+from assignor.cli import Command, format_option, imported_topology, say
 from assignor.problems import ProblemError, quoted
 from encoding import shown
 from probing import ReleaseError, find_release
+from system_tests.cli.fleet import print_fleet_plan
 from system_tests.cli.move_to_streams import (
     move_options,
     print_streams_move,
+    print_streams_upgrade,
     refuse_from_streams,
     refuse_move_options,
 )
@@ -38,17 +40,19 @@ from system_tests.plan import (
     bounces_to_run,
     check_group,
     costs_lines,
-    is_fatal,
+    estimated_s,
     make_plan,
     plan_document,
     plan_lines,
+    read_saved,
     read_saved_topology,
     read_uses,
     step_costs,
     topology_lines,
     topology_plan,
 )
-from system_tests.plan.report import pictures_of, write_plan_report
+from system_tests.plan.cost_text import spoken
+from system_tests.plan.report import decision_of, pictures_of, write_plan_report
 from system_tests.report import ReportError, check_report
 from system_tests.sim import OptionError
 
@@ -62,9 +66,12 @@ PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # saved
 PROGRAM plan --bootstrap-server HOST:9092 --group g --from 3.9 --to 4.3
 PROGRAM plan --problem g.json --from 3.9 --to 4.3 --report plan.html
 PROGRAM plan --from 4.3 --to streams --brokers 4.3  # KIP-1071
+PROGRAM plan --from 4.2 --to 4.4 --streams-group --brokers 4.4
+PROGRAM plan --all --problem groups.jsonl --to 4.3 --report pages
 PROGRAM plan --topology app:OLD app:NEW  # a change of the application
 PROGRAM plan --topology group.json app:NEW  # from a live group
 """
+_WORTH_AN_ESTIMATE_S = 3.0
 _NOTES = "\b\nFeatures that --uses takes:\n" + "\n".join(
     f"  {use:9} {sign}" for use, sign in SIGNS.items()
 )
@@ -72,7 +79,7 @@ _EXITS = {
     0: "a rolling upgrade is possible, or there is nothing to do",
     1: "all members have to be stopped, members can die on the way, a simulated bounce breaks a "
     "rule, the new topology needs a higher version, the group cannot move to the streams protocol, "
-    "or the cluster has no group of this name",
+    "or the cluster has no group of this name; with --all: so it is for one of the groups",
     3: "the report cannot be written, or no broker answers",
 }
 
@@ -113,13 +120,21 @@ _EXITS = {
     help="Simulated bounces of each step; by default 40, fewer for more than 12 threads.",
 )
 @click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Plan every group of --problem FILE, as `assignor inspect --all --save` writes it, of a "
+    "directory of such files, or of a cluster: one table, and with --report DIRECTORY a page each. "
+    "--from is then the release of groups whose metadata does not tell it.",
+)
+@click.option(
     "--no-costs",
     is_flag=True,
     help="Simulate nothing: the plan without costs, and a report without pictures.",
 )
 @click.option(
     "--report",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     metavar="FILE",
     help="Also write one page for the decision and for on-call engineers, as HTML.",
 )
@@ -142,9 +157,14 @@ def plan(**given: Any) -> None:
         uses = read_uses(given["uses"])
     except ValueError as error:
         refuse(str(error))
+    if given["everything"]:
+        _plan_fleet(given, uses)
+    _refuse_directories(given)
     refuse_report_over_problem(given)
     if given["new"].lower() == STREAMS:
         print_streams_move(given, uses)
+    if given["streams_group"] or _is_saved_streams_group(given["saved"]):
+        print_streams_upgrade(given, uses)
     refuse_move_options(given)
     if given["no_costs"] and given["seeds"] is not None:
         refuse("--no-costs simulates nothing, so --seeds has no use; leave one of them out")
@@ -156,6 +176,26 @@ def plan(**given: Any) -> None:
     except ReportError as error:
         refuse(str(error), EXIT_ENVIRONMENT)
     sys.exit(0 if is_good else EXIT_BAD)
+
+
+def _plan_fleet(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
+    try:
+        print_fleet_plan(given, uses)
+    except (ReleaseError, ProblemError) as error:
+        refuse(str(error))
+
+
+def _is_saved_streams_group(path: Path | None) -> bool:
+    try:
+        return path is not None and read_saved(path).is_streams_group
+    except ProblemError as error:
+        refuse(str(error))
+
+
+def _refuse_directories(given: dict[str, Any]) -> None:
+    for option, path in (("--report", given["report"]), ("--problem", given["saved"])):
+        if path is not None and path.is_dir():
+            refuse(f"{option} {path} is a directory; give a file, or plan all groups with --all")
 
 
 def _print_plan(given: dict[str, Any], uses: frozenset[Use]) -> bool:
@@ -181,7 +221,7 @@ def _print_plan(given: dict[str, Any], uses: frozenset[Use]) -> bool:
     if report is not None:
         with counted("pictures of the report drawn", len(pictures_of(made)) if costs else 0) as add:
             write_plan_report(report, made, costs, group, add)
-    return made.rolling and not is_fatal(made) and not any(cost.is_bad for cost in costs or ())
+    return decision_of(made, group, costs or ()).colour != "stop"
 
 
 def _print_lines(lines: Iterable[str]) -> None:
@@ -191,7 +231,15 @@ def _print_lines(lines: Iterable[str]) -> None:
 
 
 def _costs(made: UpgradePlan, group: SimulatedGroup, seeds: int) -> tuple[StepCost, ...]:
-    """Simulate every step, with the progress on stderr."""
+    """Simulate every step, with an estimate of the time before and the progress on stderr."""
+    seconds = estimated_s(made, group, seeds) if made.steps else 0
+    if seconds >= _WORTH_AN_ESTIMATE_S:
+        say(
+            "rolling-bounce",
+            f"the costs take roughly {spoken(round(1000 * seconds), 1)} s: {seeds} simulated"
+            f" bounces of each path with {group.members} members; --seeds, --sample or --no-costs"
+            " shorten it, Ctrl-C stops it",
+        )
     with counted("bounces of the whole group simulated", bounces_to_run(made, seeds)) as add:
         return step_costs(made, group, seeds=seeds, progress=add)
 

@@ -30,6 +30,7 @@ from system_tests.plan import (
     saved_group,
     scaled,
 )
+from system_tests.plan.group import MOST_MEMBERS
 from system_tests.sim.world import RESTARTS
 
 planned_group_options: Decorator = all_of(
@@ -42,6 +43,13 @@ planned_group_options: Decorator = all_of(
             default=1,
             show_default=True,
             help="Stream threads in each process.",
+        ),
+        click.option(
+            "--sample",
+            type=click.IntRange(1, MAX_SIMULATED),
+            metavar="MEMBERS",
+            help="Simulate a part of the group with so many of its members; by default"
+            f" {MOST_MEMBERS} threads at most. Durations and rebalances are those of all members.",
         ),
         click.option(
             "--session-timeout-ms",
@@ -66,7 +74,7 @@ planned_group_options: Decorator = all_of(
         click.option(
             "--problem",
             "saved",
-            type=click.Path(dir_okay=False, path_type=Path),
+            type=click.Path(path_type=Path),
             metavar="FILE",
             help="One group, as JSON, as `assignor inspect --save` writes it.",
         ),
@@ -84,7 +92,8 @@ planned_group_options: Decorator = all_of(
 """Releases and sizes of a group, a file with one, or a live one."""
 
 _SIZES = ("members", "threads", "partitions", "growth")
-_CONNECTING = ("bootstrap_server", "command_config", "timeout")
+_VALUES = ("session_timeout_ms", "restore", "restart_ms")
+CONNECTING = ("bootstrap_server", "command_config", "timeout")
 
 
 def planned_group(given: Mapping[str, Any], *, is_static: bool) -> tuple[Release, SimulatedGroup]:
@@ -96,22 +105,35 @@ def planned_group(given: Mapping[str, Any], *, is_static: bool) -> tuple[Release
     """
     saved = _saved(given)
     old = find_release(given["old"]) if given["old"] else None
-    chosen = {name: given[name] for name in ("session_timeout_ms", "restore", "restart_ms")}
-    here = given_here()
     if saved is not None:
-        sizes = {name: given[name] if name in here else None for name in _SIZES}
-        release = find_release(saved.release(old))
-        found = as_static(saved.group) if is_static else saved.group
-        unchecked = saved.unchecked(release.name)
+        release, group, unchecked = planned_saved(saved, old, given, is_static=is_static)
         note_unchecked(unchecked)
-        group = scaled(found, {**chosen, **sizes})
-        notes = (*group.notes, *((f"not checked: {unchecked}",) if unchecked else ()))
-        return release, replace(group, notes=notes)
+        return release, group
+    chosen = {name: given[name] for name in _VALUES}
     if old is None:
         refuse("give the release that the group runs: --from RELEASE, --problem FILE or --group ID")
     sizes = {name: given[name] for name in _SIZES}
-    known = {name: value for name, value in {**chosen, **sizes}.items() if value is not None}
-    return old, SimulatedGroup(is_static=is_static, **known)
+    assumed = SimulatedGroup(is_static=is_static)
+    return old, scaled(assumed, {**chosen, **sizes}, sample=given["sample"])
+
+
+def planned_saved(
+    saved: SavedGroup, old: Release | None, given: Mapping[str, Any], *, is_static: bool
+) -> tuple[Release, SimulatedGroup, str]:
+    """Return the release that a saved group runs, the group as it is simulated, what is unchecked.
+
+    Raises:
+        ReleaseError: its members do not run `old`, or it is None and not known from the file.
+    """
+    here = given_here()
+    values = {name: given[name] for name in _VALUES}
+    sizes = {name: given[name] if name in here else None for name in _SIZES}
+    release = find_release(saved.release(old))
+    found = as_static(saved.group) if is_static else saved.group
+    unchecked = saved.unchecked(release.name)
+    group = scaled(found, {**values, **sizes}, sample=given["sample"])
+    notes = (*group.notes, *((f"not checked: {unchecked}",) if unchecked else ()))
+    return release, replace(group, notes=notes), unchecked
 
 
 def refuse_report_over_problem(given: Mapping[str, Any]) -> None:
@@ -137,7 +159,7 @@ def _saved(given: Mapping[str, Any]) -> SavedGroup | None:
         refuse("--problem is a saved group and --group a live one; give one of them")
     if given["group_id"] is not None:
         return _live(given)
-    refuse_options("give the group of the cluster as well (--group ID), or leave out", _CONNECTING)
+    refuse_options("give the group of the cluster as well (--group ID), or leave out", CONNECTING)
     return None if given["saved"] is None else read_saved(given["saved"])
 
 

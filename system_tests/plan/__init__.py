@@ -9,12 +9,18 @@ from system_tests.plan.changes import (
     When,
     changes_between,
 )
-from system_tests.plan.cost import StepCost, StepRun, bounces_to_run, check_group, step_costs
+from system_tests.plan.cost import (
+    StepCost,
+    StepRun,
+    bounces_to_run,
+    check_group,
+    estimated_s,
+    step_costs,
+)
 from system_tests.plan.cost_text import costs_lines
 from system_tests.plan.group import SimulatedGroup, scaled
 from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import NOT_REHEARSED, not_rehearsed, rehearsal_of
-from system_tests.plan.restored import Restored, restored_by_broker
 from system_tests.plan.saved import (
     WAY_BACK,
     SavedGroup,
@@ -24,14 +30,17 @@ from system_tests.plan.saved import (
     saved_group,
 )
 from system_tests.plan.steps import UpgradePlan, is_fatal, make_plan
-from system_tests.plan.streams_move import (
+from system_tests.plan.streams import (
     INITIAL_DELAY_MS,
     RESTORE_RATE,
+    Restored,
     StreamsMove,
     plan_streams_move,
+    plan_streams_upgrade,
     reports_offsets,
+    restored_by_broker,
 )
-from system_tests.plan.streams_move import TARGET as STREAMS
+from system_tests.plan.streams import TARGET as STREAMS
 from system_tests.plan.text import plan_document, plan_lines
 from system_tests.plan.topologies import (
     PlannedTopology,
@@ -73,12 +82,14 @@ __all__ = [
     "changes_between",
     "check_group",
     "costs_lines",
+    "estimated_s",
     "is_fatal",
     "make_plan",
     "not_rehearsed",
     "plan_document",
     "plan_lines",
     "plan_streams_move",
+    "plan_streams_upgrade",
     "read_saved",
     "read_saved_topology",
     "read_uses",

@@ -5,6 +5,7 @@ pause belongs to the step that has its middle. What pauses waited for is added u
 of members that stopped without leaving the group, state that is restored, and rebalances.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,9 +14,10 @@ from statistics import median_low
 from typing import Final, NamedTuple
 
 from probing import Bounce
-from system_tests.plan.group import SimulatedGroup
+from system_tests.plan.group import SimulatedGroup, scaled
 from system_tests.plan.steps import UpgradePlan
-from system_tests.plan.workers import run_jobs
+from system_tests.plan.way import PlanStep
+from system_tests.plan.workers import run_jobs, worker_count
 from system_tests.sim import (
     BounceOptions,
     Broken,
@@ -30,6 +32,7 @@ from system_tests.sim import (
 )
 
 _LOW, _HIGH = 0.05, 0.95
+_FEW: Final = 6
 DEADLY: Final = frozenset({"nobody dies", "answers are readable"})
 """Rules that are broken where a member ends by itself."""
 FEWEST_FOR_PERCENTILES: Final = 20
@@ -103,11 +106,7 @@ class StepRun:
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """The cost of one step over all seeds.
-
-    Attributes:
-        all_runs: one for each seed, in order.
-    """
+    """The cost of one step over all seeds; `all_runs` has one run for each seed, in order."""
 
     all_runs: tuple[StepRun, ...]
 
@@ -215,19 +214,57 @@ def step_costs(
         for number in range(len(numbers))
     )
     return tuple(
-        _with_rebuild(cost, group.all_records) if step.deletes_state else cost
-        for step, cost in zip(plan.steps, costs, strict=True)
+        _of_whole_group(cost, step, group) for step, cost in zip(plan.steps, costs, strict=True)
     )
 
 
-def _with_rebuild(cost: StepCost, records: int) -> StepCost:
-    """Return the cost of a step that deletes state, with what every copy reads at least.
+def _of_whole_group(cost: StepCost, step: PlanStep, group: SimulatedGroup) -> StepCost:
+    """Return the cost of a step for all members, and with what every copy reads at least.
 
-    The simulation counts what partitions wait for, and not what copies read while they warm up.
+    Members are bounced one after the other, so their rebalances and durations add up; a simulation
+    of the whole group agrees (`test_sample.py`). It counts what partitions wait for, and not what
+    copies read while they warm up: where state is deleted, all records are read.
     """
+    records = group.all_records * step.deletes_state
+    factor = group.size_factor if step.rolling else 1
     return StepCost(
-        tuple(replace(run, restored=max(run.restored, records)) for run in cost.all_runs)
+        tuple(
+            replace(
+                run,
+                restored=max(run.restored, records),
+                membership=round(run.membership * factor),
+                followup=round(run.followup * factor),
+                duration_ms=round(run.duration_ms * factor),
+            )
+            for run in cost.all_runs
+        )
     )
+
+
+def estimated_s(
+    plan: UpgradePlan,
+    group: SimulatedGroup,
+    seeds: int,
+    *,
+    clock: Callable[[], float] = time.process_time,
+) -> float:
+    """Return roughly how many seconds `step_costs` takes, from a bounce of a few members.
+
+    The time of a bounce grows with the square of the number of consumers, by measurement.
+
+    Args:
+        plan: as of `step_costs`.
+        group: as of `step_costs`.
+        seeds: as of `step_costs`.
+        clock: seconds.
+    """
+    few = replace(scaled(group, {}, sample=min(_FEW, group.members)), notes=())
+    began = clock()
+    for leg in legs_of(plan):
+        run_bounce(options_of(few, leg, seed=0))
+    squared = (group.members / few.members) ** 2
+    workers = worker_count(bounces_to_run(plan, seeds), group.members * group.threads)
+    return (clock() - began) * squared * seeds / workers
 
 
 def bounces_to_run(plan: UpgradePlan, seeds: int) -> int:

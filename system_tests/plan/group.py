@@ -9,11 +9,13 @@ from probing import releases as data
 from system_tests.sim import BounceOptions, OptionError
 from system_tests.sim.world import RESTARTS, Dimensions, StateRates
 
-MOST_MEMBERS: Final = 64
-"""Threads of a saved or live group that are simulated, at least one for each of as many members; a
-larger group is scaled down."""
+MOST_MEMBERS: Final = 24
+"""Threads that are simulated by default, at least one for each of as many members.
+
+Of a larger group a part of this size is simulated: the time grows with the square of the threads.
+"""
 MOST_TASKS: Final = 1000
-"""Tasks of a saved or live group that are simulated."""
+"""Tasks that are simulated by default."""
 FOLLOWUPS: Final = 12
 """Rebalances after the last bounce, to move partitions to caught-up copies, that are simulated.
 Their number grows with the tasks; a group of 40 members can have hundreds."""
@@ -29,7 +31,8 @@ class SimulatedGroup:
     """A group as the simulator knows it.
 
     Attributes:
-        members: processes; threads: in each.
+        members: processes that are simulated; threads: in each.
+        all_members: processes of the group if they are more than `members`, else 0.
         partitions: tasks, one for each partition of one topic.
         session_timeout_ms: of all members; None: the default of their release.
         sizes: records in the changelogs of each task; empty: the simulator's default for all.
@@ -49,6 +52,7 @@ class SimulatedGroup:
     """
 
     members: int = 3
+    all_members: int = 0
     threads: int = 1
     partitions: int = 6
     session_timeout_ms: int | None = None
@@ -83,6 +87,11 @@ class SimulatedGroup:
         """How many bounces of each step are simulated by default: fewer for a large group."""
         consumers = self.members * self.threads
         return max(_FEWEST_SEEDS, min(_MOST_SEEDS, _WORK // consumers**2))
+
+    @property
+    def size_factor(self) -> float:
+        """How many times as many members the group has as are simulated."""
+        return max(self.members, self.all_members) / self.members
 
     @property
     def rates(self) -> StateRates:
@@ -167,32 +176,47 @@ class SimulatedGroup:
         return ", ".join(filter(None, parts))
 
 
-def scaled(group: SimulatedGroup, given: Mapping[str, Any]) -> SimulatedGroup:
-    """Return a real group with the values given instead, small enough to be simulated.
+def scaled(
+    group: SimulatedGroup, given: Mapping[str, Any], *, sample: int | None = None
+) -> SimulatedGroup:
+    """Return a group with the values given instead, small enough to be simulated.
 
     Args:
-        group: members, threads, tasks and sizes of the real group.
+        group: members, threads, tasks and sizes of the group.
         given: fields of `SimulatedGroup` -> value, or None for the group's own.
+        sample: members that are simulated; None: so many that threads are `MOST_MEMBERS` at most.
     """
     chosen = {name: value for name, value in given.items() if value is not None}
     notes = list(group.notes)
-    members = chosen.get("members", min(group.members, MOST_MEMBERS))
-    wanted = group.partitions * members // group.members
-    tasks = chosen.get("partitions", max(1, min(group.partitions, wanted, MOST_TASKS)))
-    threads = chosen.get("threads", max(1, min(group.threads, MOST_MEMBERS // members)))
-    if threads < group.threads:
+    all_members = chosen.get("members", group.members)
+    all_threads = chosen.get("threads", group.threads)
+    all_tasks = chosen.get("partitions", group.partitions)
+    members = min(all_members, sample or MOST_MEMBERS)
+    most_tasks = all_tasks if sample else MOST_TASKS
+    tasks = max(1, min(all_tasks * members // all_members, most_tasks))
+    threads = all_threads
+    if sample is None and "threads" not in chosen:
+        threads = max(1, min(all_threads, MOST_MEMBERS // members))
+    if threads < all_threads:
         notes.append(
-            f"simulated with {threads} of {group.threads} threads in each member; --threads"
-            f" {group.threads} simulates all of them, and takes longer"
+            f"simulated with {threads} of {all_threads} threads in each member; --threads"
+            f" {all_threads} simulates all of them, and takes longer"
         )
-    if members < group.members or tasks < group.partitions:
+    if members < all_members or tasks < all_tasks:
         notes.append(
-            f"simulated with {members} of {group.members} members and {tasks} of"
-            f" {group.partitions} tasks: rebalances, restored records and the pauses of all"
-            " partitions together are those of this part"
+            f"simulated with {members} of {all_members} members and {tasks} of"
+            f" {all_tasks} tasks: restored records, also those of the way back, and the pauses of"
+            " all partitions together are those of this part"
+            + (
+                "; rebalances for members and the duration of a rolling bounce are multiplied by"
+                f" {all_members / members:.3g} (--sample {all_members} simulates all members)"
+                if members < all_members
+                else ""
+            )
         )
     known = {
         "members": members,
+        "all_members": all_members if members < all_members else 0,
         "threads": threads,
         "partitions": tasks,
         "sizes": _every_nth(group.sizes, tasks),

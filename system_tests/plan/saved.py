@@ -65,8 +65,9 @@ class SavedGroup:
         """
         if self.is_streams_group:
             raise ReleaseError(
-                "the saved group is a streams group (KIP-1071), whose brokers assign the tasks: it"
-                f" has no versions to plan bounces for. {WAY_BACK}"
+                "the saved group is a streams group (KIP-1071), whose brokers assign the tasks: its"
+                " members do not write their release; plan a new one with --problem FILE --from"
+                f" RELEASE --brokers RELEASE. {WAY_BACK}"
             )
         known = {client: names for client, names in self.releases_by_client.items() if names}
         if given is not None:

@@ -1,5 +1,6 @@
 """Simulations on all cores, with their progress."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, TypeVar
@@ -9,6 +10,11 @@ from assignor.workers import results_of
 _WORTH_WORKERS: Final = 60  # bounced members; below, starting processes takes longer
 _Job = TypeVar("_Job")
 _Result = TypeVar("_Result")
+
+
+def worker_count(jobs: int, size: int) -> int:
+    """Return how many processes run so many jobs, each with so many members: 1 for few of them."""
+    return 1 if jobs * size < _WORTH_WORKERS else min(os.cpu_count() or 1, jobs)
 
 
 def run_jobs(
@@ -29,7 +35,7 @@ def run_jobs(
     Raises:
         WorkerLostError: a process ended early.
     """
-    workers = 1 if len(jobs) * size < _WORTH_WORKERS else None
+    workers = worker_count(len(jobs), size)
     for result in results_of(run, jobs, workers=workers, tick=partial(progress, 0)):
         yield result
         progress(1)

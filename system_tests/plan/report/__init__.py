@@ -1,11 +1,17 @@
 """The reports of plans: one page for a change board and for on-call engineers."""
 
 from system_tests.plan.report.move import move_page, write_move_report
-from system_tests.plan.report.page import pictures_of, plan_page, write_plan_report
+from system_tests.plan.report.page import (
+    decision_of,
+    pictures_of,
+    plan_page,
+    write_plan_report,
+)
 from system_tests.plan.report.signs import StepSigns, signs_of
 
 __all__ = [
     "StepSigns",
+    "decision_of",
     "move_page",
     "pictures_of",
     "plan_page",

@@ -1,5 +1,6 @@
 """The parts that the reports of all plans share: one HTML file without scripts or requests."""
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
@@ -25,12 +26,17 @@ svg .lane{text-anchor:end}svg .number{text-anchor:middle;fill:#455a64}
 svg line{stroke:#b0bec5;stroke-dasharray:2 3}
 .key{display:inline-block;width:.8rem;height:.8rem;margin:0 .3rem 0 1rem;vertical-align:-1px}
 .steps{table-layout:fixed}.steps td{overflow-wrap:anywhere}.annex td{overflow-wrap:break-word}
+.wide{overflow-x:auto}@media screen and (max-width:900px){.wide>*{min-width:860px}}
 .annex{font-size:11.5px}.sign{display:flex;gap:2rem;margin-top:1rem}
 .sign div{flex:1;border-top:1px solid #90a4ae}
 @media print{@page{margin:12mm}body{margin:0;padding:0;max-width:none;font-size:9px;line-height:1.3}
 .annex,.small{font-size:8px}h1{font-size:13px}h2{font-size:11px;margin:.6rem 0 .2rem}
 tr,svg{break-inside:avoid}}
 """
+
+
+_OPTION: Final = re.compile(r"--[a-z][a-z-]*[a-z]")
+_END_OF_COMMAND: Final = re.compile("([,;] )")
 
 
 class Decision(NamedTuple):
@@ -80,7 +86,7 @@ SIGNATURES: Final = (
 
 def facts_html(facts: Iterable[tuple[str, str]]) -> str:
     """Return named facts, side by side."""
-    cells = "".join(f"<span><b>{name}:</b> {escape(text)}</span>" for name, text in facts)
+    cells = "".join(f"<span><b>{name}:</b> {text_html(text)}</span>" for name, text in facts)
     return f'<div class="facts">{cells}</div>'
 
 
@@ -89,25 +95,25 @@ def list_html(lines: Iterable[str]) -> str:
     return "<ul>" + "".join(f"<li>{line_html(line)}</li>" for line in lines) + "</ul>"
 
 
-def line_html(line: str) -> str:
-    """Return a sentence; a command that it begins with is set as such.
+def text_html(text: str) -> str:
+    """Return a sentence; a line may break behind the = of a setting, not within an option."""
+    whole = _OPTION.sub(lambda found: f'<span class="box">{found[0]}</span>', escape(text))
+    return whole.replace("=", "=<wbr>").replace("<span class=<wbr>", "<span class=")
 
-    A line may break behind the = of a setting, and not within the name of an option.
-    """
+
+def line_html(line: str) -> str:
+    """Return a sentence; a command that it begins with, up to ", " or "; ", is set as such."""
     if not line.startswith(("assignor ", "rolling-bounce ")):
-        return escape(line).replace("=", "=<wbr>")
-    command, comma, rest = line.partition(", ")
-    words = (
-        f'<span class="box">{escape(word)}</span>' if word.startswith("--") else escape(word)
-        for word in command.split(" ")
-    )
-    return f"<code>{' '.join(words)}</code>{escape(comma + rest)}"
+        return text_html(line)
+    command, *rest = _END_OF_COMMAND.split(line, maxsplit=1)
+    return f"<code>{text_html(command)}</code>{text_html(''.join(rest))}"
 
 
 def table_html(heads: Sequence[tuple[str, int]], rows: Iterable[str]) -> str:
     """Return a table: heads with their widths in percent, and rows as HTML."""
     head = "".join(f'<th style="width:{width}%">{name}</th>' for name, width in heads)
-    return f'<table class="steps"><tr>{head}</tr>{"".join(rows)}</table>'
+    table = f'<table class="steps"><tr>{head}</tr>{"".join(rows)}</table>'
+    return f'<div class="wide">{table}</div>'
 
 
 def conditions_html(found: Sequence[Condition], fatal: str) -> str:
@@ -124,13 +130,13 @@ def conditions_html(found: Sequence[Condition], fatal: str) -> str:
     heads = ("", "about", "release", "what", "what to do", "source")
     head = "".join(f"<th>{name}</th>" for name in heads)
     body = "".join(_condition(condition, fatal) for condition in (*todo, *rest))
-    return f'<table class="annex"><tr>{head}</tr>{body}</table>'
+    return f'<div class="wide"><table class="annex"><tr>{head}</tr>{body}</table></div>'
 
 
 def _condition(condition: Condition, fatal: str) -> str:
     *texts, _ = condition
     box = "&#9744;" if condition.has_box else ""
-    cells = "".join(f"<td>{escape(text)}</td>" for text in texts)
+    cells = "".join(f"<td>{text_html(text)}</td>" for text in texts)
     kind = ' class="fatal"' if condition.what.startswith(fatal) else ""
     return f'<tr{kind}><td class="box">{box}</td>{cells}</tr>'
 

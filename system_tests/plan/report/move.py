@@ -15,7 +15,7 @@ from system_tests.plan.report.html import (
     table_html,
     write_html,
 )
-from system_tests.plan.streams_move import MoveStep, StreamsMove
+from system_tests.plan.streams import MoveStep, StreamsMove
 
 _HEADS = (
     ("", 2),
@@ -35,10 +35,9 @@ def move_page(move: StreamsMove, *, group: str = "") -> str:
         group: id of the group, or empty.
     """
     group = shown(group, limit=None)
-    title = f"{move.release}, classic to streams protocol"
-    title += f", group {group}" if group else ""
+    title = move.title + (f", group {group}" if group else "")
     if move.obstacles:
-        body = f"<p>The group cannot move:</p>\n{list_html(move.obstacles)}\n"
+        body = f"<p>Refused:</p>\n{list_html(move.obstacles)}\n"
         return page_html(title, Decision("no go", "stop"), body)
     facts = [
         ("group", group or "not given (--problem FILE)"),
@@ -50,11 +49,13 @@ def move_page(move: StreamsMove, *, group: str = "") -> str:
     parts = [
         facts_html(facts),
         f"<h2>Steps</h2>\n{table_html(_HEADS, rows)}",
-        f'<p class="small"><b>Rehearse:</b> <code>{escape(move.rehearsal)}</code></p>',
+        f'<p class="small"><b>Rehearse:</b> <code>{escape(move.rehearsal)}</code></p>'
+        if move.rehearsal
+        else "",
         SIGNATURES,
         f"<h2>Before you start</h2>\n{conditions_html(_conditions(move), '!')}",
         f"<h2>The broker keeps</h2>\n{list_html(move.kept)}",
-        f"<h2>The broker does not keep</h2>\n{list_html(move.lost)}",
+        f"<h2>The broker does not keep</h2>\n{list_html(move.lost)}" if move.lost else "",
         f"<h2>Not checked</h2>\n{list_html(move.not_checked)}",
     ]
     is_known = move.restored is not None and not move.restored.unknown and not move.assumed

@@ -68,7 +68,7 @@ def plan_page(
     found = _conditions(made, actions_before(made.steps, costs, group) if costs else [])
     return page_html(
         title,
-        _decision(made, group, costs or ()),
+        decision_of(made, group, costs or ()),
         f"<p>{escape(headline(made))}</p>\n{_facts(made, costs or (), group, found)}\n"
         f"<h2>Steps</h2>\n{_steps(made, steps)}\n"
         f'<p class="small"><b>Watch in every step:</b> {escape(watch)}. <b>Stop in every step'
@@ -86,7 +86,7 @@ def plan_page(
     )
 
 
-def _decision(made: UpgradePlan, group: SimulatedGroup, costs: Sequence[StepCost]) -> Decision:
+def decision_of(made: UpgradePlan, group: SimulatedGroup, costs: Sequence[StepCost]) -> Decision:
     """Return the decision that the plan and its simulated bounces support."""
     if any(cost.kills for cost in costs):
         return Decision("no go: this way kills members", "stop")
@@ -165,11 +165,11 @@ def _steps(made: UpgradePlan, steps: Sequence[StepSigns]) -> str:
         rows.append(f"<tr><th>{number}</th><td>{todo}</td>{cells}</tr>")
     heads = (
         ("", 2),
-        ("what is done", 22),
-        ("what is seen meanwhile", 22),
-        ("a member is done when", 13),
+        ("what is done", 21),
+        ("what is seen meanwhile", 20),
+        ("a member is done when", 17),
         ("when to stop", 12),
-        ("how to go back", 29),
+        ("how to go back", 28),
     )
     return table_html(heads, rows)
 

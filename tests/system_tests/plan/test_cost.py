@@ -146,14 +146,18 @@ def test_more_than_26_members_are_bounced():
 def test_a_large_group_is_scaled_down_and_says_so():
     large = SimulatedGroup(members=640, partitions=6400, sizes=tuple(range(6400)))
     small = scaled(large, {})
-    assert (small.members, small.partitions, len(small.sizes)) == (64, 640, 640)
+    assert (small.members, small.partitions, len(small.sizes)) == (24, 240, 240)
+    assert small.size_factor == 640 / 24
     (note,) = small.notes
-    assert note.startswith("simulated with 64 of 640 members and 640 of 6400 tasks: ")
-    assert scaled(large, {"members": 100}).members == 100
-    threads = scaled(SimulatedGroup(members=40, threads=2, partitions=160), {})
-    assert (threads.members, threads.threads, threads.partitions) == (40, 1, 160)
+    assert note.startswith("simulated with 24 of 640 members and 240 of 6400 tasks: ")
+    whole = scaled(large, {}, sample=640)
+    assert (whole.members, whole.partitions, whole.notes) == (640, 6400, ())
+    fewer = scaled(large, {"members": 100})
+    assert (fewer.members, fewer.size_factor) == (24, 100 / 24)
+    threads = scaled(SimulatedGroup(members=20, threads=2, partitions=160), {})
+    assert (threads.members, threads.threads, threads.partitions) == (20, 1, 160)
     assert threads.notes[0].startswith("simulated with 1 of 2 threads in each member")
-    assert scaled(SimulatedGroup(members=40, threads=2), {"threads": 2}).notes == ()
+    assert scaled(SimulatedGroup(members=20, threads=2), {"threads": 2}).notes == ()
 
 
 def test_the_text_names_causes_ranges_and_settings():

@@ -11,8 +11,9 @@ from assignor import read_problem
 from assignor.problems import ProblemError
 from probing import ReleaseError, find_release
 from system_tests.cli.main import main
-from system_tests.plan import Use, plan_streams_move, restored, restored_by_broker
+from system_tests.plan import Use, plan_streams_move, restored_by_broker
 from system_tests.plan.changes import STREAMS_BROKERS
+from system_tests.plan.streams import restored
 
 SAVED = {
     "name": "shop",

@@ -2,7 +2,7 @@
 
 The move is offline: the coordinator converts an empty classic group, and keeps its committed
 offsets. Facts are those of Kafka 4.3.1 and 4.4.0: of their jars, and of moves with real brokers and
-members (`rolling-bounce live --to streams`). What differs by release is in `changes/streams.toml`.
+members (`live --to streams`). `changes/streams.toml` has what differs by release.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from system_tests.plan.changes import (
 )
 from system_tests.plan.cost_text import spoken
 from system_tests.plan.group import SimulatedGroup
-from system_tests.plan.restored import KEPT_ON_DISK, LOST, Restored
+from system_tests.plan.streams.restored import KEPT_ON_DISK, LOST, Restored
 from system_tests.plan.uses import Use
 from system_tests.sim.world import behaviour_of
 
@@ -89,6 +89,9 @@ _REPORTED_TASKS: Final = (
 )
 
 
+_NOT_RUN: Final = "other releases than 4.3 and 4.4: real moves were run with these two only"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveStep:
     """One step: what is done and seen when it is done, its cost, when to stop, the way back."""
@@ -102,9 +105,10 @@ class MoveStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsMove:
-    """A planned move, or why there is none.
+    """A planned move, or why there is none; also a new release for a streams group.
 
     Attributes:
+        title: what is planned; how: how members are restarted for it.
         release: of the members, which does not change.
         brokers: release of the brokers; assignor: the one that assigns the tasks there.
         uses: features of the application.
@@ -114,12 +118,13 @@ class StreamsMove:
         restored: what a saved group restores; None without one.
         downtime: what it consists of, as a sentence.
         no_return: a sentence about the point of no return.
-        changes: what else changes.
+        changes: what else changes; not_checked: what this plan does not check.
         assumed: what is not given, and how to check it, as pairs of sentences.
-        not_checked: what this plan does not check.
         rehearsal: the command that rehearses it with the same session timeout; empty without steps.
     """
 
+    title: str
+    how: str
     release: str
     brokers: str
     assignor: str
@@ -188,6 +193,8 @@ def plan_streams_move(
     reports = reports_offsets(members, brokers)
     level = row.streams_version if streams_version is None else streams_version
     move = StreamsMove(
+        title=f"{members.name}, classic to streams protocol (KIP-1071), brokers {brokers.name}",
+        how="offline, all members are stopped",
         release=members.name,
         brokers=brokers.name,
         assignor=row.assignor,
@@ -196,7 +203,11 @@ def plan_streams_move(
         restored=restored,
         lost=(*_LOST, _REPORTED_TASKS if reports else _LOST_TASKS),
         changes=_changes(members, uses),
-        not_checked=(*((unchecked,) if unchecked else ()), *STREAMS_NOT_CHECKED),
+        not_checked=(
+            *((unchecked,) if unchecked else ()),
+            *((_NOT_RUN,) if {members.series, brokers.series} - {"4.3", "4.4"} else ()),
+            *STREAMS_NOT_CHECKED,
+        ),
     )
     if move.obstacles:
         return move

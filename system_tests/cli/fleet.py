@@ -1,0 +1,303 @@
+"""``rolling-bounce plan --all``: one plan for each of many groups, as one table."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NoReturn
+from urllib.parse import quote
+
+import click
+
+from assignor import RebalanceError
+from assignor.cli import TextTable, connected, print_uncut, target_of
+from assignor.inspection import problem_of
+from assignor.problems import ProblemError, parse_problem, read_problem
+from encoding import shown
+from probing import Release, ReleaseError, find_release
+from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, refuse, refuse_options
+from system_tests.cli.planned_group import CONNECTING, planned_saved
+from system_tests.cli.progress import counted
+from system_tests.plan import (
+    STREAMS,
+    SavedGroup,
+    SimulatedGroup,
+    StepCost,
+    UpgradePlan,
+    Use,
+    check_group,
+    make_plan,
+    plan_document,
+    saved_group,
+    step_costs,
+)
+from system_tests.plan.cost_text import seconds_text
+from system_tests.plan.report import decision_of, write_plan_report
+from system_tests.plan.text import assumptions
+from system_tests.report import ReportError, check_report
+from system_tests.sim import OptionError
+
+_SEEDS: Final = 10
+"""Simulated bounces of each step of each group by default."""
+_SHOWN: Final = 5
+_HEADS: Final = (
+    "group",
+    "from",
+    "to",
+    "verdict",
+    "bounces",
+    "point of no return",
+    "longest pause",
+    "unknowns",
+)
+_USELESS: Final = (
+    "brokers",
+    "streams_group",
+    "streams_version",
+    "topologies",
+    "application_id",
+    "group_id",
+    "members",
+    "threads",
+    "partitions",
+)
+_Found = tuple[str, "SavedGroup | str"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPlan:
+    """The plan of one group, or why there is none.
+
+    Attributes:
+        name: group id.
+        old, new: names of the releases; `old` is empty if it is not known.
+        verdict: the words of the report's badge, or why there is no plan.
+        is_red: the group must not be bounced as planned, or has no plan.
+        made, group, costs: the plan, or None.
+        unknowns: what the plan assumes or could not check, as sentences.
+    """
+
+    name: str
+    old: str
+    new: str
+    verdict: str
+    is_red: bool
+    made: UpgradePlan | None = None
+    group: SimulatedGroup = field(default_factory=SimulatedGroup)
+    costs: tuple[StepCost, ...] | None = None
+    unknowns: tuple[str, ...] = ()
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row of the table."""
+        made = self.made
+        if made is None:
+            return (self.name, self.old or "?", self.new, self.verdict, "-", "-", "-", "-")
+        known = [cost for cost in self.costs or () if cost.is_cost]
+        worst = max(known, key=lambda cost: cost.spread("longest_pause_ms")[1], default=None)
+        return (
+            self.name,
+            self.old,
+            self.new,
+            self.verdict,
+            str(len(made.steps)) if made.rolling else "all members stop",
+            "none" if made.no_return is None else f"step {made.no_return}",
+            "-" if worst is None else seconds_text(worst, "longest_pause_ms"),
+            str(len(self.unknowns)),
+        )
+
+    @property
+    def document(self) -> dict[str, object]:
+        """The plan as plain values."""
+        found = {"group_id": self.name, "verdict": self.verdict, "is_red": self.is_red}
+        rest = {"unknowns": list(self.unknowns)}
+        if self.made is None:
+            return found | {"from": self.old or None, "to": self.new} | rest
+        return found | plan_document(self.made, self.costs, self.group) | rest
+
+
+def print_fleet_plan(given: Mapping[str, Any], uses: frozenset[Use]) -> NoReturn:
+    """Print one row for each group, write their reports, and end with 1 if one of them is red."""
+    refuse_options("--all plans every group as it is; leave out", _USELESS)
+    if given["new"].lower() == STREAMS:
+        refuse("--all plans no move to the streams protocol; plan one group at a time (--problem)")
+    is_live = given["bootstrap_server"] is not None or given["command_config"] is not None
+    if is_live == (given["saved"] is not None):
+        refuse("--all takes the groups of a cluster (--bootstrap-server) or of --problem FILE")
+    if not is_live:
+        refuse_options("--problem asks no cluster; leave out", CONNECTING)
+    new, directory = find_release(given["new"]), given["report"]
+    _check_directory(directory)
+    skipped: list[str] = []
+    groups = list(_live_groups(given, skipped) if is_live else saved_groups(given["saved"]))
+    made: list[GroupPlan] = []
+    with counted("groups planned", len(groups)) as add:
+        for number, (name, saved) in enumerate(groups, 1):
+            made.append(_planned(name, saved, (given, new, uses), lambda _: add(0)))
+            add(1)
+            if directory is not None:
+                _write_report(directory, number, made[-1])
+    _print(made, skipped, given["form"])
+    sys.exit(EXIT_BAD if any(plan.is_red for plan in made) else 0)
+
+
+def _planned(
+    name: str,
+    saved: SavedGroup | str,
+    options: tuple[Mapping[str, Any], Release, frozenset[Use]],
+    progress: Callable[[int], object],
+) -> GroupPlan:
+    """Return the plan of one group; an error of one group must not hide the others."""
+    given, new, uses = options
+    if isinstance(saved, str):
+        return GroupPlan(name=name, old="", new=new.name, verdict=f"no plan: {saved}", is_red=True)
+    given_old = find_release(given["old"]) if given["old"] else None
+    try:
+        old, group, _ = planned_saved(
+            saved, _own_release(saved, given_old), given, is_static=Use.STATIC in uses
+        )
+        uses |= {Use.STATIC} if group.static_members else frozenset()
+        made = make_plan(old, new, uses, threads=group.threads)
+        check_group(made, group)
+    except (ReleaseError, ProblemError, OptionError) as error:
+        return GroupPlan(name=name, old="", new=new.name, verdict=f"no plan: {error}", is_red=True)
+    costs = None
+    if not given["no_costs"]:
+        seeds = given["seeds"] or min(group.seeds, _SEEDS)
+        costs = step_costs(made, group, seeds=seeds, progress=progress)
+    decision = decision_of(made, group, costs or ())
+    return GroupPlan(
+        name=name,
+        old=made.old,
+        new=made.new,
+        verdict=decision.words,
+        is_red=decision.colour == "stop",
+        made=made,
+        group=group,
+        costs=costs,
+        unknowns=(*assumptions(made), *group.notes),
+    )
+
+
+def _own_release(saved: SavedGroup, given: Release | None) -> Release | None:
+    """Return the only release that fits what members wrote, else the given one."""
+    try:
+        return find_release(saved.release(None))
+    except ReleaseError:
+        return given
+
+
+def saved_groups(path: Path) -> Iterator[_Found]:
+    """Yield the groups of a file of `inspect --all --save`, or of all files of a directory.
+
+    Raises:
+        ProblemError: a line is not a saved group, or there is none; the message names the line.
+    """
+    files = (
+        sorted(p for p in path.iterdir() if p.suffix in (".json", ".jsonl"))
+        if path.is_dir()
+        else [path]
+    )
+    count = 0
+    for file in files:
+        try:
+            lines = file.read_bytes().splitlines()
+        except OSError as error:
+            raise ProblemError(f"{file} cannot be read: {error.strerror or error}") from None
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                count += 1
+                yield _saved_line(file, number, line)
+    if not count:
+        what = "has no group (*.json, *.jsonl)" if path.is_dir() else "has no group"
+        raise ProblemError(f"{path} {what}; write it with assignor inspect --all --save")
+
+
+def _saved_line(file: Path, number: int, line: bytes) -> _Found:
+    name = ""
+    try:
+        data = parse_problem(line, number=number)
+        name = str(data.get("name", ""))
+        return name or f"{file.name}:{number}", saved_group(data, read_problem(data))
+    except RebalanceError as error:
+        whose = f", group {shown(name)}" if name else ""
+        where = "" if str(error).startswith(f"line {number}") else f"line {number}{whose}: "
+        raise ProblemError(f"{file}: {where}{error}") from None
+
+
+def _live_groups(given: Mapping[str, Any], skipped: list[str]) -> Iterator[_Found]:
+    """Yield the groups of a cluster; `skipped` gets those that are not of Kafka Streams."""
+    target = target_of(given["bootstrap_server"], given["command_config"], given["timeout"])
+    with connected(target) as admin:
+        from assignor.adapters.admin import look_at_all_groups  # noqa: PLC0415 the client is an extra
+
+        for look in look_at_all_groups(admin):
+            name = look.described.group_id
+            try:
+                data = problem_of(look)
+                yield name, saved_group(data, read_problem(data))
+            except RebalanceError as error:
+                if look.is_streams or look.streams_group is not None:
+                    yield name, str(error)
+                else:
+                    skipped.append(f"{name}: {look.summary}")
+
+
+def _check_directory(directory: Path | None) -> None:
+    """Make the directory of the reports, and check that a file can be written there."""
+    if directory is None:
+        return
+    try:
+        directory.mkdir(exist_ok=True)
+        check_report(directory / "plan.html")
+    except (OSError, ReportError) as error:
+        refuse(
+            f"--all writes one report for each group: --report {directory}: {error}",
+            EXIT_ENVIRONMENT,
+        )
+
+
+def _write_report(directory: Path, number: int, plan: GroupPlan) -> None:
+    if plan.made is None:
+        return
+    file = directory / f"{number:03}-{quote(plan.name, safe='')[:120]}.html"
+    try:
+        write_plan_report(file, plan.made, plan.costs, plan.group)
+    except ReportError as error:
+        refuse(str(error), EXIT_ENVIRONMENT)
+
+
+def _print(made: list[GroupPlan], skipped: list[str], form: str) -> None:
+    if form == "json":
+        for plan in made:
+            click.echo(json.dumps(plan.document))
+        return
+    table = TextTable(box=None, pad_edge=False)
+    for head in _HEADS:
+        table.add_column(head, overflow="fold")
+    for plan in made:
+        table.add_row(*plan.cells)
+    print_uncut(table)
+    red = sum(plan.is_red for plan in made)
+    click.echo(f"\n{len(made)} groups: {red} red, {len(made) - red} to go")
+    notes: dict[str, list[str]] = {}
+    for plan in made:
+        for note in plan.unknowns:
+            notes.setdefault(note, []).append(plan.name)
+    for title, lines in (
+        ("unknown", [f"{_few(names, len(made))}: {note}" for note, names in notes.items()]),
+        ("not planned, no group of Kafka Streams", skipped),
+    ):
+        if lines:
+            click.echo(f"\n{title}:")
+            for line in lines:
+                click.echo(f"  - {shown(line, limit=None)}")
+
+
+def _few(names: list[str], count: int) -> str:
+    """Return the names of some of `count` groups, shortened."""
+    if len(names) == count:
+        return "all groups"
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -1,0 +1,195 @@
+"""A new release for the members of a streams group (KIP-1071), whose brokers assign the tasks.
+
+Members write no subscriptions, so no release needs `upgrade.from`: one rolling bounce does it,
+in both directions. State on disk, settings and the protocol's messages change with the release.
+"""
+
+from typing import Final
+
+from probing import Release
+from probing import releases as data
+from system_tests.plan.changes import (
+    CHANGES,
+    STREAMS_CHANGES,
+    STREAMS_NOT_CHECKED,
+    changes_between,
+)
+from system_tests.plan.changes.formats import deletion
+from system_tests.plan.streams.move import (
+    FIRST_MEMBERS,
+    MoveStep,
+    StreamsMove,
+    broker_row,
+    reports_offsets,
+)
+from system_tests.plan.uses import Use
+
+_KEPT: Final = (
+    (
+        "the group, its epoch, its committed offsets and its assignment; members that stay keep"
+        " their tasks"
+    ),
+    (
+        "streams.version, which is to stay at 1: members end with UnsupportedVersionException"
+        " within seconds when it is lowered"
+    ),
+)
+_TOPOLOGY: Final = (
+    "the topology has to stay the same (KAFKA-20170): check that the new program builds the same"
+    " one, with the names of its internal topics (rolling-bounce plan --topology OLD NEW)"
+)
+_MIXED: Final = (
+    "members of both releases in one group: brokers take both versions of the heartbeat, by the"
+    " tables of Kafka's messages, not run"
+)
+
+
+def plan_streams_upgrade(
+    old: Release,
+    new: Release,
+    brokers: Release,
+    uses: frozenset[Use],
+    *,
+    records: int | None = None,
+    unchecked: str = "",
+) -> StreamsMove:
+    """Return the plan that brings the members of a streams group to another release.
+
+    Args:
+        old: release of the members.
+        new: their target release; a lower one is a rollback.
+        brokers: release of the brokers.
+        uses: features of the application.
+        records: changelog records of all tasks; None: not known.
+        unchecked: what of a saved group could not be checked, and why; often empty.
+
+    Raises:
+        ReleaseError: `brokers` is not a release of Kafka.
+    """
+    obstacles = tuple(_obstacles(old, new, brokers, uses))
+    is_same = old.name == new.name
+    demands = [deletion(found, new) for found in data.one_way_formats_between(new, old)]
+    back = [deletion(found, old) for found in data.one_way_formats_between(old, new)]
+    steps = (
+        () if obstacles or is_same else _steps((old, new, brokers), uses, (demands, back, records))
+    )
+    price = (*demands, *back) if steps else ()
+    stops = (old, new)
+    return StreamsMove(
+        title=f"{old.name} to {new.name}, a streams group (KIP-1071), brokers {brokers.name}",
+        how="nothing to do, every member already runs it" if is_same else "one rolling bounce",
+        release=new.name,
+        brokers=brokers.name,
+        assignor=broker_row(brokers).assignor,
+        uses=tuple(sorted(uses)),
+        obstacles=obstacles,
+        steps=steps,
+        kept=_KEPT,
+        downtime=(
+            "none of all partitions together: the tasks of a member stop from its stop until"
+            " another member has restored them; there are no warm-ups"
+        ),
+        no_return=(
+            f"step {len(steps)}: from here on, {' and '.join(price)}"
+            if price
+            else "none on this path"
+        ),
+        changes=()
+        if is_same
+        else (
+            *changes_between(stops, uses, CHANGES),
+            *changes_between(stops, uses, STREAMS_CHANGES),
+        ),
+        not_checked=(*((unchecked,) if unchecked else ()), _TOPOLOGY, _MIXED, *STREAMS_NOT_CHECKED),
+    )
+
+
+def _obstacles(old: Release, new: Release, brokers: Release, uses: frozenset[Use]) -> list[str]:
+    """Return every reason that forbids the bounce."""
+    row = broker_row(brokers)
+    ends = (old, new)
+    low = min(ends, key=lambda release: release.order)
+    native = next((release.name for release in ends if release.is_native), "")
+    rows = (
+        (bool(native), f"{native} is no release of members of a streams group"),
+        (
+            not native and low.order < FIRST_MEMBERS,
+            (
+                f"members of {low.name} have no streams protocol, or its early access: take"
+                " the group to the classic protocol first (stop all members, wait for state Empty,"
+                " start them with group.protocol=classic), and then change the release"
+            ),
+        ),
+        (bool(row.refused), f"brokers of {brokers.name} {row.refused}"),
+        (
+            Use.STATIC in uses and not all(reports_offsets(release, brokers) for release in ends),
+            (
+                f"static members: members of {low.name} with brokers of {brokers.name} refuse"
+                " group.instance.id with group.protocol=streams, which needs 4.4 on both sides;"
+                " remove it in a rolling bounce first, or upgrade the brokers first"
+            ),
+        ),
+        (
+            Use.REGEX in uses,
+            "regular expressions: members of a streams group subscribe to topics by name",
+        ),
+    )
+    return [sentence for is_obstacle, sentence in rows if is_obstacle]
+
+
+def _steps(
+    ends: tuple[Release, Release, Release],
+    uses: frozenset[Use],
+    state: tuple[list[str], list[str], int | None],
+) -> tuple[MoveStep, ...]:
+    """Return the brokers' upgrade if the new members gain by it, and the bounce of the members."""
+    old, new, brokers = ends
+    demands, back, records = state
+    steps = []
+    if brokers.order < new.order and not reports_offsets(new, brokers):
+        newer = reports_offsets(new, new)
+        gain = (
+            "members report the offsets of their state, and may be static (version 1 of the"
+            " protocol's messages)"
+            if newer
+            else "members need nothing of newer brokers; this step may be left out"
+        )
+        steps.append(
+            MoveStep(
+                what=f"upgrade the brokers to {new.name}, one after the other; leave"
+                " streams.version at 1",
+                seen="assignor features describe shows streams.version 1; assignor inspect --group"
+                " GROUP says Stable after each broker",
+                cost=f"the group's coordinator moves once for each broker that has it; then {gain}",
+                stop="the group is not Stable 60 s after a broker is back",
+                back=f"brokers of {brokers.name} again, while no feature level was raised"
+                " (assignor features describe)",
+            )
+        )
+    static = Use.STATIC in uses
+    leaves = (
+        "a static member that is back within streams.session.timeout.ms, with its state directory,"
+        " keeps its tasks"
+        if static
+        else "each member leaves the group when it is closed, so its tasks move to other members,"
+        " which restore them, and may move again when it is back"
+    )
+    size = "" if records is None else f"; all tasks together have {records:,} records in changelogs"
+    deletes = f"; {'; '.join(demands)}" if demands else ""
+    gone = f"; {'; '.join(back)}" if back else ""
+    steps.append(
+        MoveStep(
+            what=f"bounce the members to {new.name}, one after the other, without upgrade.from and"
+            f" with group.protocol=streams{deletes}",
+            seen="assignor inspect --group GROUP says Stable and no line begins with !; the log of"
+            " the member shows State transition from REBALANCING to RUNNING, so its restore is"
+            " finished; the lag has fallen",
+            cost=f"{leaves}; streams.num.standby.replicas of the group shortens it (2 at"
+            f" most){size}",
+            stop="60 s after the start, or 2 times the restore if that is longer, the group is not"
+            " Stable or the member is not RUNNING; or a member ends by itself: with an error about"
+            " the topology, the new program builds another one",
+            back=f"bounce the members back to {old.name}, one after the other{gone}",
+        )
+    )
+    return tuple(steps)

@@ -1,0 +1,108 @@
+"""Plans of all groups of a file: one table, one page each, and what is wrong is named."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from assignor.inspection.group import inspect_group
+from assignor.inspection.saved_problem import problem_of
+from system_tests.cli.main import main
+from tests.assignor.inspection.described_groups import captured
+
+
+@pytest.fixture
+def fleet(tmp_path):
+    """A file of groups: name -> a captured group."""
+
+    def save(**groups):
+        file = tmp_path / "groups.jsonl"
+        lines = [
+            json.dumps(problem_of(inspect_group(*captured(kind))) | {"name": name})
+            for name, kind in groups.items()
+        ]
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        return file
+
+    return save
+
+
+def plan_all(*words):
+    return CliRunner().invoke(main, ["plan", "--all", *map(str, words)])
+
+
+def rows_of(done):
+    return {row["group_id"]: row for row in map(json.loads, done.stdout.splitlines())}
+
+
+def test_each_group_has_a_row_and_a_page(fleet, tmp_path):
+    file = fleet(orders="two-3.9.1", **{"a/b": "two-3.9.1"})
+    pages = tmp_path / "pages"
+    words = ("--problem", file, "--from", "3.9.1", "--to", "4.3", "--seeds", 1)
+    done = plan_all(*words, "--report", pages)
+    assert done.exit_code == 0, done.output
+    heads, orders, _, *rest = done.stdout.splitlines()
+    assert heads.split()[:4] == ["group", "from", "to", "verdict"]
+    assert orders.split()[:3] == ["orders", "3.9.1", "4.3.1"]
+    assert "2 groups: 0 red, 2 to go" in rest
+    assert sorted(page.name for page in pages.iterdir()) == ["001-orders.html", "002-a%2Fb.html"]
+    found = rows_of(plan_all(*words, "--format", "json"))
+    assert found["orders"]["steps"][0]["cost"]["seeds"] == 1
+    assert plan_all("--problem", file.parent, *words[2:]).stdout == done.stdout
+
+
+def test_one_red_group_decides_the_exit_status(fleet):
+    file = fleet(orders="two-3.9.1", native="natives")
+    done = plan_all("--problem", file, "--to", "4.3", "--no-costs", "--format", "json")
+    assert done.exit_code == 1
+    found = rows_of(done)
+    assert found["orders"]["is_red"]
+    assert "name the release that they run with --from" in found["orders"]["verdict"]
+    assert found["native"]["from"] == "native"
+    assert not found["native"]["is_red"]
+
+
+def test_from_is_the_release_only_where_the_file_does_not_tell_it(fleet):
+    file = fleet(orders="two-3.9.1", native="natives")
+    words = ("--to", "4.3", "--from", "3.9.1", "--no-costs", "--format", "json")
+    found = rows_of(plan_all("--problem", file, *words))
+    assert {name: row["from"] for name, row in found.items()} == {
+        "orders": "3.9.1",
+        "native": "native",
+    }
+
+
+def test_a_bad_line_is_named(fleet):
+    file = fleet(orders="two-3.9.1")
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write('{"name": "shop", "clients": 3}\n')
+    done = plan_all("--problem", file, "--to", "4.3")
+    assert done.exit_code == 2
+    assert f"{file}: line 2, group shop: clients" in done.stderr
+    file.write_text("{", encoding="utf-8")
+    assert (
+        f"{file}: line 1, column 2: broken JSON"
+        in plan_all("--problem", file, "--to", "4.3").stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--to 4.3", "--bootstrap-server"),
+        ("--to streams --problem .", "one group at a time"),
+        ("--to 4.3 --problem . --members 3", "leave out --members"),
+        ("--to 4.3 --problem nosuch.jsonl", "nosuch.jsonl cannot be read"),
+    ],
+)
+def test_wrong_fleets_are_refused(words, sentence):
+    done = plan_all(*words.split())
+    assert done.exit_code == 2
+    assert sentence in done.stderr
+
+
+def test_a_directory_is_no_report_of_one_group(tmp_path):
+    words = ("--from", "3.9", "--to", "4.3", "--report", tmp_path)
+    done = CliRunner().invoke(main, ["plan", *map(str, words)])
+    assert done.exit_code == 2
+    assert "is a directory; give a file" in done.stderr
