@@ -60,6 +60,7 @@ from probing.releases import (
     upgrade_path,
 )
 from probing.versions import (
+    ASSIGNMENT_PROTOCOL,
     EARLIEST_NATIVE_VERSION,
     EARLIEST_PROBEABLE_VERSION,
     NO_REBALANCE,
@@ -68,6 +69,7 @@ from probing.versions import (
 )
 
 __all__ = [
+    "ASSIGNMENT_PROTOCOL",
     "EARLIEST_NATIVE_VERSION",
     "EARLIEST_PROBEABLE_VERSION",
     "FOLLOWUP_RULES",

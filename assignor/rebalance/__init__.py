@@ -26,7 +26,6 @@ from assignor.rebalance.held_tasks import (
 from assignor.rebalance.leader import (
     GROUP_RECORD_LIMIT,
     NO_CLAIMS,
-    NO_FAILURES,
     NONE_STALLED,
     RECORD_BYTES,
     UNKNOWN_GENERATION,
@@ -66,7 +65,6 @@ __all__ = [
     "NONE_STALLED",
     "NOT_HERE",
     "NO_CLAIMS",
-    "NO_FAILURES",
     "NO_TOPOLOGIES",
     "RECORD_BYTES",
     "UNKNOWN_GENERATION",

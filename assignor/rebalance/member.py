@@ -12,7 +12,7 @@ from typing import Literal
 from assignor.errors import MemberRefused
 from assignor.rebalance.blobs import read_answer, write_subscription
 from assignor.rebalance.endpoints import parse_endpoint
-from assignor.rebalance.forms import OwnTopology, plain
+from assignor.rebalance.forms import OwnTopology
 from assignor.rebalance.held_tasks import (
     TasksHeld,
     UnfollowableAnswer,
@@ -34,7 +34,7 @@ from assignor.rebalance.member_facts import (
     seen_by_jvm_leaders,
 )
 from assignor.rebalance.routing_view import Routing, routing_of
-from assignor.topology import CarriedTopologies, Subtopology
+from assignor.topology import CarriedTopologies, Subtopology, plain
 from encoding import (
     Assignment,
     DecodeError,

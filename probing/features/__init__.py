@@ -44,7 +44,6 @@ from probing.features.migration import (
 )
 from probing.features.minimums import raised_minimums
 from probing.features.native_table import (
-    ASSIGNMENT_PROTOCOL,
     NATIVE_FEATURES,
     PERSISTENT_METADATA,
     TASK_PLACEMENT,
@@ -69,6 +68,7 @@ from probing.features.updates import (
     UpdateResult,
     decide_update,
 )
+from probing.versions import ASSIGNMENT_PROTOCOL
 
 __all__ = [
     "ASSIGNMENT_PROTOCOL",

@@ -46,7 +46,7 @@ def place_tasks(generation: Generation) -> Placement:
     """
     if _keeps_previous(generation):
         return keep_previous(generation)
-    knowledge, config = generation.knowledge, generation.settings.config
+    memory, inputs, config = generation.memory, generation.inputs, generation.settings.config
     kept = held_by_quarantined(generation)
     able = generation.able_members()
     is_early = _is_early(generation)
@@ -58,10 +58,10 @@ def place_tasks(generation: Generation) -> Placement:
         stateful_tasks=generation.plan.stateful_tasks,
         clients=clients,
         config=config,
-        end_offset_sums=knowledge.end_offset_sums,
+        end_offset_sums=inputs.end_offset_sums,
     )
     tried = attempt(
-        generation.settings.strategy, state, before=knowledge.failures, now_ms=knowledge.now_ms
+        generation.settings.strategy, state, before=memory.failures, now_ms=inputs.now_ms
     )
     stalled, news = _stalled(state, tried, generation)
     # What a strategy could not have may come with the next client; a client that makes no progress
@@ -78,22 +78,27 @@ def place_tasks(generation: Generation) -> Placement:
         unassigned=kept.tasks,
         warnings=(*state.warnings, *news, *tried.warnings, *kept.warnings),
         transient=frozenset((*state.warnings, *news)).difference(shares),
-        lags=remembered_lags(
-            clients, state, tried.assignment, knowledge.lags_before if is_early else None
+        memory=replace(
+            memory,
+            lags_before=remembered_lags(
+                clients, state, tried.assignment, memory.lags_before if is_early else None
+            ),
+            lags_at_ms=memory.lags_at_ms if is_early else inputs.now_ms,
+            failures=tried.failures,
+            stalled=stalled,
         ),
-        lags_at_ms=knowledge.lags_at_ms if is_early else knowledge.now_ms,
-        failures=tried.failures,
-        stalled=stalled,
     )
     return with_client_ids(placement, able)
 
 
 def _is_early(generation: Generation) -> bool:
     """Whether lags were compared so recently that a copy without progress may be about to begin."""
-    knowledge, config = generation.knowledge, generation.settings.config
-    age_ms = knowledge.now_ms - knowledge.lags_at_ms
+    lags_at_ms = generation.memory.lags_at_ms
+    age_ms = generation.inputs.now_ms - lags_at_ms
     # Below 0 the clock was set back.
-    return bool(knowledge.lags_at_ms) and 0 <= age_ms < config.probing_rebalance_interval_ms
+    return bool(lags_at_ms) and (
+        0 <= age_ms < generation.settings.config.probing_rebalance_interval_ms
+    )
 
 
 def _clients(
@@ -103,16 +108,16 @@ def _clients(
 
     While it is early, these are the copies that made none when lags were last compared.
     """
-    knowledge = generation.knowledge
-    before = knowledge.lags_before
+    memory, inputs = generation.memory, generation.inputs
+    before = memory.lags_before
     if is_early:
-        known = knowledge.stalled.copies
+        known = memory.stalled.copies
         before = {
             name: {task: lag for task, lag in lags.items() if (name, task) in known}
             for name, lags in before.items()
         }
-    clients = clients_of(able, knowledge.end_offset_sums or {}, before, generation.claims.ignored)
-    was_stuck = knowledge.stalled.stuck_at(knowledge.now_ms)
+    clients = clients_of(able, inputs.end_offset_sums or {}, before, generation.claims.ignored)
+    was_stuck = memory.stalled.stuck_at(inputs.now_ms)
     limit = generation.settings.config.acceptable_recovery_lag
     return [
         replace(client, stuck=is_stuck(client, limit, was_stuck=client.process_id in was_stuck))
@@ -171,8 +176,7 @@ def _without_clients(generation: Generation, kept: KeptByQuarantined) -> Placeme
         partitions_by_member=kept.partitions_by_member,
         unassigned=kept.tasks,
         warnings=kept.warnings,
-        failures=generation.knowledge.failures,
-        stalled=generation.knowledge.stalled,
+        memory=replace(generation.memory, lags_before={}, lags_at_ms=0),
     )
 
 
@@ -183,14 +187,14 @@ def _stalled(
 
     While a strategy that failed is in its back-off, the memory stays as it was.
     """
-    answer, before = tried.assignment, generation.knowledge.stalled
+    answer, before = tried.assignment, generation.memory.stalled
     if tried.failures.count:
         return before, answer.warnings
     now = stalled_now(
         state,
         answer,
         before=before,
-        now_ms=generation.knowledge.now_ms,
+        now_ms=generation.inputs.now_ms,
         interval_ms=generation.settings.config.probing_rebalance_interval_ms,
     )
     return now, news_of(state, answer, before=before, now=now)
@@ -200,21 +204,21 @@ def _next_rebalance(
     tried: Attempt, stalled: StalledCopies, generation: Generation, frozen: AbstractSet[TaskId]
 ) -> dict[str, int]:
     """When the leader asks for a follow-up rebalance, if at all."""
-    knowledge = generation.knowledge
+    inputs = generation.inputs
     interval_ms = generation.settings.config.probing_rebalance_interval_ms
-    if knowledge.leader_id is None:
+    if inputs.leader_id is None:
         return {}
     times_ms = []
     if frozen:
-        wait_ms = knowledge.claims.backoff_ms(frozen) or FIRST_CLAIM_BACKOFF_MS
-        times_ms.append(knowledge.now_ms + wait_ms)
+        wait_ms = generation.memory.claims.backoff_ms(frozen) or FIRST_CLAIM_BACKOFF_MS
+        times_ms.append(inputs.now_ms + wait_ms)
     if tried.failures.count:
         times_ms.append(tried.failures.retry_at_ms)
     elif tried.assignment.followup:
-        times_ms.append(knowledge.now_ms + interval_ms)
+        times_ms.append(inputs.now_ms + interval_ms)
     elif stalled.look_at_ms:
         times_ms.append(stalled.look_at_ms)
-    return {knowledge.leader_id: min(times_ms)} if times_ms else {}
+    return {inputs.leader_id: min(times_ms)} if times_ms else {}
 
 
 def _by_thread(
@@ -266,7 +270,7 @@ def keep_tasks(generation: Generation, why: str) -> Placement:
         generation: the group.
         why: why there is no placement by the strategy; the caller reports it.
     """
-    plan, claims, knowledge = generation.plan, generation.claims, generation.knowledge
+    plan, claims, inputs = generation.plan, generation.claims, generation.inputs
     kept = held_by_quarantined(generation)
     able = generation.able_members()
     ran = {
@@ -286,8 +290,8 @@ def keep_tasks(generation: Generation, why: str) -> Placement:
     dealt: Mapping[str, tuple[TaskId, ...]] = {}
     if names:
         dealt = assign_threads(unowned, threads=names, owner_by_task={}, load_by_thread=load)
-    failures = failed_again(knowledge.failures, now_ms=knowledge.now_ms, why=why)
-    next_ms = {} if knowledge.leader_id is None else {knowledge.leader_id: failures.retry_at_ms}
+    failures = failed_again(generation.memory.failures, now_ms=inputs.now_ms, why=why)
+    next_ms = {} if inputs.leader_id is None else {inputs.leader_id: failures.retry_at_ms}
     return Placement(
         active_by_member={
             name: tuple(sorted((*active.get(name, ()), *dealt.get(name, ())))) for name in names
@@ -297,8 +301,7 @@ def keep_tasks(generation: Generation, why: str) -> Placement:
         next_rebalance_ms=next_ms,
         unassigned=kept.tasks,
         warnings=kept.warnings,
-        failures=failures,
-        stalled=knowledge.stalled,
+        memory=replace(generation.memory, lags_before={}, lags_at_ms=0, failures=failures),
     )
 
 
