@@ -3,11 +3,11 @@
 Partitions travel in the consumer protocol, sorted; in Kafka's versions the n-th task id belongs to
 the n-th partition. Native members read in the body or in a trailer what to write next, and get the
 routing view in the smallest form that they can use and that fits the broker's record. Each answer
-is written once, with its routing; only what the record has no space for is written again without.
-A wrong answer ends every JVM thread that gets it, so each is decoded again and compared before it
-is sent.
+is written once, with its routing; if the record is too large, some are written again. A wrong
+answer ends every JVM thread that gets it, so each is decoded again and compared before it is sent.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -63,18 +63,31 @@ def write_answers(
         TaskAssignmentError: bytes do not decode to what was decided (a defect; nothing is sent).
     """
     shared = _common_fields(generation, placement)
-    answers = {
-        answer.member_id: _answer(generation, placement, answer, shared)
+    views = {
+        answer.member_id: shared.views(answer.member_id, _body_version(generation, answer))
         for answer in generation.decision.answers
+        if answer.native is not None
     }
     sizes = {m.member_id: len(m.user_data) for m in generation.group.members}
+    limit = generation.settings.group_record_limit
+    least = sum(sizes.values()) + sum(len(v) for view in views.values() for v in view.values())
+    written = views if least <= limit else {}  # most get no view in a record that is too large
+    answers = {
+        answer.member_id: _answer(
+            generation, placement, answer, shared, written.get(answer.member_id, {})
+        )
+        for answer in generation.decision.answers
+    }
     budget = fit_group(
-        [_bytes_of(name, sizes[name], answer, shared) for name, answer in answers.items()],
-        limit=generation.settings.group_record_limit,
+        [
+            _bytes_of(name, sizes[name], answer, views.get(name, {}), shared)
+            for name, answer in answers.items()
+        ],
+        limit=limit,
     )
     for member, answer in answers.items():
-        if budget.form_by_member[member] is ViewForm.NONE:
-            answers[member] = _without_routing(answer)
+        form = budget.form_by_member[member]
+        answers[member] = _with_routing(answer, form, views.get(member, {}))
         _check(member, answers[member], generation.settings.release.readable_versions)
     return answers, budget
 
@@ -85,7 +98,7 @@ class _CommonFields:
 
     Attributes:
         hosts, standby_hosts: Kafka's host maps.
-        views: the field of a native answer that has the routing view.
+        views: the field of each native answer that has the routing view.
         topics: that tasks read.
         native: fields that all native answers have.
         saved_by_version: bytes of the host maps, by version of the answer.
@@ -95,14 +108,14 @@ class _CommonFields:
     standby_hosts: PartitionsByHost
     views: ViewFields
     topics: tuple[str, ...]
-    native: NativeAssignment
+    native: Mapping[str, Any]
     saved_by_version: dict[int, int] = field(default_factory=dict)
 
     def host_bytes(self, answer: MemberAnswer) -> int:
         """Bytes of Kafka's host maps in an answer; the same in every answer of a version."""
         version = answer.assignment.version
         if version not in self.saved_by_version:
-            bare = len(_without_routing(answer).user_data)
+            bare = len(_with_routing(answer, ViewForm.NONE, {}).user_data)
             self.saved_by_version[version] = len(answer.user_data) - bare
         return self.saved_by_version[version]
 
@@ -114,24 +127,30 @@ def _common_fields(generation: Generation, placement: Placement) -> _CommonField
     topics = tuple(sorted({p.topic for partitions in inputs.values() for p in partitions}))
     sizes = task_sizes(inputs)
     endpoints = placement.endpoint_by_member
+    fields = {
+        "sizes": sizes,
+        "partition_counts": {topic: plan.partition_counts[topic] for topic in topics},
+        **generation.levels.answer_fields,
+        **generation.topologies.answer_fields(generation.group.plan),
+    }
+    native = NativeAssignment(**fields)  # brings maps into their order once
     return _CommonFields(
         hosts=host_map(endpoints, placement.active_by_member, inputs),
         standby_hosts=host_map(endpoints, placement.standby_by_member, inputs),
         views=generation.group.parts.views(generation.natives.values(), placement, sizes),
         topics=topics,
-        native=NativeAssignment(
-            sizes=sizes,
-            partition_counts={topic: plan.partition_counts[topic] for topic in topics},
-            **generation.levels.answer_fields,
-            **generation.topologies.answer_fields(generation.group.plan),
-        ),
+        native={name: getattr(native, name) for name in fields},
     )
 
 
 def _answer(
-    generation: Generation, placement: Placement, answer: AnswerDecision, shared: _CommonFields
+    generation: Generation,
+    placement: Placement,
+    answer: AnswerDecision,
+    shared: _CommonFields,
+    view: Mapping[str, bytes],
 ) -> MemberAnswer:
-    """An answer with all the routing that its layout has."""
+    """An answer with Kafka's host maps, if its layout has them, and this view."""
     member = answer.member_id
     inputs = generation.plan.partitions_by_task
     is_error = answer.content is Content.ERROR
@@ -145,7 +164,7 @@ def _answer(
     is_native_layout = answer.version >= EARLIEST_NATIVE_VERSION
     if is_native_layout:
         active = tuple(sorted(set(active)))
-    native = _native_part(generation, answer, warmups, shared)
+    native = _native_part(generation, answer, warmups, shared, view)
     has_hosts = answer.version >= _HOSTS_SINCE and native is None and not is_bare
     assignment = Assignment(
         version=answer.version,
@@ -171,37 +190,48 @@ def _native_part(
     answer: AnswerDecision,
     warmups: tuple[TaskId, ...],
     shared: _CommonFields,
+    view: Mapping[str, bytes],
 ) -> NativeAssignment | None:
     """What a native member reads besides Kafka's fields; None for a JVM member."""
     if answer.native is None:
         return None
-    latest = generation.natives[answer.member_id].versions.native_version or 0
-    known = generation.settings.release.native_versions
-    version = max((v for v in known if v <= latest), default=EARLIEST_NATIVE_VERSION)
-    native = replace(
-        shared.native,
-        version=answer.version if answer.version >= EARLIEST_NATIVE_VERSION else version,
-        commonly_supported_version=max(version, answer.commonly_supported_version),
+    latest = _latest_version(generation, answer.member_id)
+    return NativeAssignment(
+        version=_body_version(generation, answer),
+        commonly_supported_version=max(latest, answer.commonly_supported_version),
         warmup_tasks=warmups,
         next_version=answer.native.next_version,
         subscription_read=answer.native.subscription_read,
+        **{**shared.native, **view},
     )
-    views = shared.views(answer.member_id, native)
-    return replace(native, **views) if views else native
+
+
+def _body_version(generation: Generation, answer: AnswerDecision) -> int:
+    """The version of the native body: of the answer itself, or of the trailer of Kafka's layout."""
+    if answer.version >= EARLIEST_NATIVE_VERSION:
+        return answer.version
+    return _latest_version(generation, answer.member_id)
+
+
+def _latest_version(generation: Generation, member_id: str) -> int:
+    """The latest native version that the leader writes and a native member reads."""
+    latest = generation.natives[member_id].versions.native_version or 0
+    known = generation.settings.release.native_versions
+    return max((v for v in known if v <= latest), default=EARLIEST_NATIVE_VERSION)
 
 
 def _bytes_of(
-    member_id: str, subscription_bytes: int, answer: MemberAnswer, shared: _CommonFields
+    member_id: str,
+    subscription_bytes: int,
+    answer: MemberAnswer,
+    view: Mapping[str, bytes],
+    shared: _CommonFields,
 ) -> MemberBytes:
     """What a member costs the group's record, with each form of the view that it can use."""
-    size = len(answer.user_data)
+    size = len(answer.user_data) - sum(map(_field_bytes, _views(answer.assignment).values()))
     by_form = {ViewForm.NONE: size}
-    for name, view in _views(answer.assignment).items():
-        bare = size - _field_bytes(view)
-        by_form = {
-            ViewForm(name.removeprefix("view_")): bare + len(view) + _KEY_AND_LENGTH,
-            ViewForm.NONE: bare,
-        }
+    for name, data in view.items():
+        by_form[ViewForm(name.removeprefix("view_"))] = size + len(data) + _KEY_AND_LENGTH
     if answer.assignment.partitions_by_host:
         by_form = {ViewForm.FULL: size, ViewForm.NONE: size - shared.host_bytes(answer)}
     return MemberBytes(
@@ -229,22 +259,23 @@ def _views(assignment: Assignment) -> dict[str, bytes]:
     return {name: view for name, view in views.items() if view is not None}
 
 
-def _without_routing(answer: MemberAnswer) -> MemberAnswer:
-    """An answer without view and host maps, as JVM members get it during version probing.
+def _with_routing(answer: MemberAnswer, form: ViewForm, view: Mapping[str, bytes]) -> MemberAnswer:
+    """An answer with the routing that the record has space for; written again if that is other.
 
     JVM members take an empty map for "not known yet" and do not rejoin; KAFKA-9568 is about maps
     that name other hosts only.
     """
-    assignment = answer.assignment
-    if not _views(assignment) and not assignment.partitions_by_host:
+    assignment, native = answer.assignment, answer.assignment.native
+    wanted = {} if form is ViewForm.NONE else view
+    if native is not None and _views(assignment) != wanted:
+        assignment = replace(assignment, native=replace(native, **{**_NO_VIEWS, **wanted}))
+    if form is ViewForm.NONE and assignment.partitions_by_host:
+        assignment = replace(
+            assignment, partitions_by_host=_NO_HOSTS, standby_partitions_by_host=_NO_HOSTS
+        )
+    if assignment is answer.assignment:
         return answer
-    bare = replace(
-        assignment,
-        partitions_by_host=_NO_HOSTS,
-        standby_partitions_by_host=_NO_HOSTS,
-        native=assignment.native and replace(assignment.native, **_NO_VIEWS),
-    )
-    return replace(answer, assignment=bare, user_data=write_answer(bare))
+    return replace(answer, assignment=assignment, user_data=write_answer(assignment))
 
 
 def _check(member: str, answer: MemberAnswer, known_versions: tuple[int, ...]) -> None:

@@ -15,7 +15,7 @@ from assignor.rebalance.leader.knowledge import LeaderInputs, LeaderMemory
 from assignor.rebalance.leader.members import ReadMember
 from assignor.rebalance.leader.placements import Placement
 from assignor.topology import Subtopology, TaskPlan, plan_tasks
-from encoding import NativeAssignment, Subscription, TaskId
+from encoding import Subscription, TaskId
 
 
 class OneTopology:
@@ -122,8 +122,8 @@ def no_levels(members: Sequence[ReadMember]) -> GroupLevels:
     return NO_LEVELS
 
 
-ViewFields = Callable[[str, NativeAssignment], Mapping[str, Any]]
-"""Member id and its native answer -> the field of the answer that has the view; empty: none."""
+ViewFields = Callable[[str, int], Mapping[str, bytes]]
+"""Member id, version of its native body -> the field that has the view; empty: none."""
 
 
 def no_views(
@@ -132,7 +132,7 @@ def no_views(
     sizes: tuple[int, ...],
 ) -> ViewFields:
     """Return the fields of answers without a routing view."""
-    return lambda _member, _native: {}
+    return lambda _member, _version: {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

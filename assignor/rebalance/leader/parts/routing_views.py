@@ -5,7 +5,6 @@ full, as a delta against the view that it reports, or as a reference to that vie
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from assignor.rebalance.leader.members import ReadMember
 from assignor.rebalance.leader.parts.absent import ViewFields
@@ -40,10 +39,10 @@ def view_fields(
     reported = [view for view in held.values() if view is not None]
     forms = _view_forms(placement, sizes, reported, held_view) if held else None
 
-    def fields_of(member_id: str, native: NativeAssignment) -> Mapping[str, Any]:
+    def fields_of(member_id: str, version: int) -> Mapping[str, bytes]:
         if forms is None:
             return {}
-        form = _best_form(forms, held[member_id], native)
+        form = _best_form(forms, held[member_id], version)
         return {f"view_{form.value}": forms.bytes_of(form, held[member_id])}
 
     return fields_of
@@ -69,10 +68,11 @@ def _view_forms(
     return encode_view_forms(view, [held_view] if held_view is not None and reported else [])
 
 
-def _best_form(forms: ViewForms, held: ViewReference | None, native: NativeAssignment) -> ViewForm:
+def _best_form(forms: ViewForms, held: ViewReference | None, version: int) -> ViewForm:
     """The smallest form that a member can use and that the layout of its answer has."""
     best = choose_view_form(forms, held)
-    return best if native.carries(f"view_{best.value}") else ViewForm.FULL
+    has_field = NativeAssignment(version=version).carries(f"view_{best.value}")
+    return best if has_field else ViewForm.FULL
 
 
 def view_to_refer_to(member: ReadMember) -> ViewReference | None:
