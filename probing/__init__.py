@@ -53,7 +53,6 @@ from probing.releases import (
     Release,
     ReleaseError,
     Standing,
-    UpgradeFrom,
     UpgradePath,
     find_release,
     upgrade_from_value,
@@ -65,7 +64,6 @@ from probing.versions import (
     EARLIEST_PROBEABLE_VERSION,
     NO_REBALANCE,
     UNKNOWN_VERSION,
-    greatest_known_version,
 )
 
 __all__ = [
@@ -113,13 +111,11 @@ __all__ = [
     "Standing",
     "SubscriptionVersion",
     "TimePassed",
-    "UpgradeFrom",
     "UpgradePath",
     "WriteNextTime",
     "begin_subscription",
     "decide_answers",
     "find_release",
-    "greatest_known_version",
     "member_ranges",
     "member_step",
     "protocol_level",

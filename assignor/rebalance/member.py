@@ -12,7 +12,7 @@ from typing import Literal
 from assignor.errors import MemberRefused
 from assignor.rebalance.blobs import read_answer, write_subscription
 from assignor.rebalance.endpoints import parse_endpoint
-from assignor.rebalance.forms import OwnTopology
+from assignor.rebalance.forms.own import OwnTopology
 from assignor.rebalance.held_tasks import (
     TasksHeld,
     UnfollowableAnswer,

@@ -12,7 +12,6 @@ from probing.releases.lookup import (
     find_release,
 )
 from probing.releases.rows import (
-    FORMATS,
     FORMER_ANSWER,
     ISSUES,
     LAST_EAGER_SERIES,
@@ -39,7 +38,6 @@ from probing.releases.upgrade_paths import (
 )
 
 __all__ = [
-    "FORMATS",
     "FORMER_ANSWER",
     "ISSUES",
     "LAST_EAGER_SERIES",

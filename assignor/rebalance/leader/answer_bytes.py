@@ -15,7 +15,7 @@ from assignor.errors import TaskAssignmentError
 from assignor.rebalance.blobs import read_answer, write_answer
 from assignor.rebalance.endpoints import host_map
 from assignor.rebalance.leader.generation import Generation
-from assignor.rebalance.leader.parts import ViewFields
+from assignor.rebalance.leader.parts.absent import ViewFields
 from assignor.rebalance.leader.placements import Placement
 from assignor.rebalance.leader.record_budget import (
     GroupBudget,

@@ -24,7 +24,7 @@ from assignor.rebalance.leader.knowledge import (
     unknown_topic,
 )
 from assignor.rebalance.leader.members import GroupMember
-from assignor.rebalance.leader.parts import LeaderParts
+from assignor.rebalance.leader.parts.absent import LeaderParts
 from assignor.rebalance.leader.placements import Placement
 from assignor.rebalance.leader.placing import keep_tasks, place_tasks
 from assignor.rebalance.leader.withholding import withhold

@@ -20,7 +20,7 @@ from assignor.rebalance.leader.knowledge import (
     unknown_topic,
 )
 from assignor.rebalance.leader.members import GroupMember, ReadMember, of_plan, wants_shutdown
-from assignor.rebalance.leader.parts import GroupLevels, LeaderParts, OneTopology
+from assignor.rebalance.leader.parts.absent import GroupLevels, LeaderParts, OneTopology
 from assignor.topology import SubtopologyWaits, TaskPlan, without_subtopologies
 from encoding import AssignorError, Subscription, shown
 from probing import Content, LeaderDecision, Release, decide_answers

@@ -6,7 +6,7 @@ breaks a rule is reported and called again later, so that a single mistake never
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from assignor.placement import (
     ClientInput,
@@ -52,9 +52,9 @@ def place_tasks(generation: Generation) -> Placement:
     is_early = _is_early(generation)
     clients = _clients(generation, able, is_early=is_early)
     if not clients:
-        return _without_clients(generation, kept)
+        return kept
     state = group_state(
-        tasks=generation.plan.partitions_by_task.keys() - kept.tasks,
+        tasks=generation.plan.partitions_by_task.keys() - kept.unassigned,
         stateful_tasks=generation.plan.stateful_tasks,
         clients=clients,
         config=config,
@@ -68,14 +68,13 @@ def place_tasks(generation: Generation) -> Placement:
     # and a share that is not reached are reported once.
     shares = share_warnings(state, tried.assignment) if news else ()
     active, standby, warmup = _by_thread(able, state, tried.assignment, generation.claims)
-    placement = Placement(
+    placement = replace(
+        kept,
         active_by_member=active,
         standby_by_member=standby,
         warmup_by_member=warmup,
-        partitions_by_member=kept.partitions_by_member,
         endpoint_by_member=endpoints_of(able),
-        next_rebalance_ms=_next_rebalance(tried, stalled, generation, kept.tasks),
-        unassigned=kept.tasks,
+        next_rebalance_ms=_next_rebalance(tried, stalled, generation, kept.unassigned),
         warnings=(*state.warnings, *news, *tried.warnings, *kept.warnings),
         transient=frozenset((*state.warnings, *news)).difference(shares),
         memory=replace(
@@ -125,23 +124,12 @@ def _clients(
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptByQuarantined:
-    """What members keep whose bytes cannot be read.
+def held_by_quarantined(generation: Generation) -> Placement:
+    """Return what members keep whose bytes cannot be read, as far as their claims are believed.
 
-    Attributes:
-        partitions_by_member: of believed claims, by member id; one entry for each of them.
-        tasks: those that no other member can be given therefore.
-        warnings: of tasks that no member can run, since such a member has a part of their inputs.
+    No other member can be given these tasks, which are `unassigned`. The warnings are about tasks
+    that no member can run, since such a member has a part of their inputs.
     """
-
-    partitions_by_member: Mapping[str, tuple[TopicPartition, ...]]
-    tasks: frozenset[TaskId]
-    warnings: tuple[str, ...]
-
-
-def held_by_quarantined(generation: Generation) -> KeptByQuarantined:
-    """Partitions that members with unreadable bytes keep, as far as they are believed."""
     plan, claims = generation.plan, generation.claims
     quarantined = generation.quarantined_ids
     kept: dict[str, tuple[TopicPartition, ...]] = {}
@@ -165,17 +153,10 @@ def held_by_quarantined(generation: Generation) -> KeptByQuarantined:
                 f"no member runs {', '.join(map(str, halves[:_LISTED]))} ({len(halves)} tasks): the"
                 f" quarantined member {shown(member.id)} owns a part of their inputs"
             )
-    return KeptByQuarantined(
-        partitions_by_member=kept, tasks=frozenset(frozen), warnings=tuple(warnings)
-    )
-
-
-def _without_clients(generation: Generation, kept: KeptByQuarantined) -> Placement:
-    """No member can be given tasks; quarantined members keep theirs."""
     return Placement(
-        partitions_by_member=kept.partitions_by_member,
-        unassigned=kept.tasks,
-        warnings=kept.warnings,
+        partitions_by_member=kept,
+        unassigned=frozenset(frozen),
+        warnings=tuple(warnings),
         memory=replace(generation.memory, lags_before={}, lags_at_ms=0),
     )
 
@@ -278,13 +259,13 @@ def keep_tasks(generation: Generation, why: str) -> Placement:
         for member in reversed(able)
         for task in sorted(member.ran)
         if task in plan.partitions_by_task
-        and task not in kept.tasks
+        and task not in kept.unassigned
         and claims.is_believed(member.id, task)
     }
     active: dict[str, list[TaskId]] = {}
     for task, name in ran.items():
         active.setdefault(name, []).append(task)
-    unowned = sorted(plan.partitions_by_task.keys() - ran.keys() - kept.tasks)
+    unowned = sorted(plan.partitions_by_task.keys() - ran.keys() - kept.unassigned)
     names = [member.id for member in able]
     load = {name: len(active.get(name, ())) for name in names}
     dealt: Mapping[str, tuple[TaskId, ...]] = {}
@@ -292,16 +273,14 @@ def keep_tasks(generation: Generation, why: str) -> Placement:
         dealt = assign_threads(unowned, threads=names, owner_by_task={}, load_by_thread=load)
     failures = failed_again(generation.memory.failures, now_ms=inputs.now_ms, why=why)
     next_ms = {} if inputs.leader_id is None else {inputs.leader_id: failures.retry_at_ms}
-    return Placement(
+    return replace(
+        kept,
         active_by_member={
             name: tuple(sorted((*active.get(name, ()), *dealt.get(name, ())))) for name in names
         },
-        partitions_by_member=kept.partitions_by_member,
         endpoint_by_member=endpoints_of(able),
         next_rebalance_ms=next_ms,
-        unassigned=kept.tasks,
-        warnings=kept.warnings,
-        memory=replace(generation.memory, lags_before={}, lags_at_ms=0, failures=failures),
+        memory=replace(kept.memory, failures=failures),
     )
 
 

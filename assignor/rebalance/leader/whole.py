@@ -10,12 +10,12 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
-from assignor.rebalance.forms import NO_TOPOLOGIES
+from assignor.rebalance.forms.asking import NO_TOPOLOGIES
 from assignor.rebalance.leader.assign import Replies, lead
 from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
 from assignor.rebalance.leader.knowledge import LeaderInputs, LeaderMemory, LeaderSettings
 from assignor.rebalance.leader.members import GroupMember
-from assignor.rebalance.leader.parts import LeaderParts
+from assignor.rebalance.leader.parts.absent import LeaderParts
 from assignor.rebalance.leader.parts.finalized_levels import agree_levels
 from assignor.rebalance.leader.parts.knowledge import NOTHING_KNOWN, LeaderKnowledge
 from assignor.rebalance.leader.parts.rolling_topologies import read_rolling_topologies

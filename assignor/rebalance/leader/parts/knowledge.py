@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from assignor.rebalance.forms import NO_TOPOLOGIES, TopologyMemory
+from assignor.rebalance.forms.asking import NO_TOPOLOGIES, TopologyMemory
 from assignor.rebalance.leader.knowledge import LeaderInputs, LeaderMemory
 from assignor.rebalance.leader.stalled_copies import NONE_STALLED
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES

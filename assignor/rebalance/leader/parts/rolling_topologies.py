@@ -11,18 +11,11 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from assignor.errors import TaskAssignmentError
-from assignor.rebalance.forms import (
-    GroupTopologies,
-    Selection,
-    in_group_numbers,
-    reached_rows,
-    read_topologies,
-    report_of,
-    restricted,
-    retired_sentences,
-    select_tasks,
-    selected_plan,
-)
+from assignor.rebalance.forms.group import GroupTopologies, read_topologies
+from assignor.rebalance.forms.reports import reached_rows, report_of
+from assignor.rebalance.forms.selection import Selection, restricted, select_tasks, selected_plan
+from assignor.rebalance.forms.translation import in_group_numbers
+from assignor.rebalance.forms.waiting import retired_sentences
 from assignor.rebalance.leader.claims import NO_CLAIMS
 from assignor.rebalance.leader.knowledge import LeaderInputs, LeaderMemory
 from assignor.rebalance.leader.members import ReadMember, endpoints_of, of_plan

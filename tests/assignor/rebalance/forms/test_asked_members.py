@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from assignor.rebalance.forms import TopologyMemory, program_fingerprint, read_topologies
-from assignor.rebalance.forms.asking import ASKS_MOST, Asked
-from assignor.rebalance.forms.carried import rows_of
+from assignor.rebalance.forms.asking import ASKS_MOST, Asked, TopologyMemory
+from assignor.rebalance.forms.carried import program_fingerprint, rows_of
+from assignor.rebalance.forms.group import read_topologies
 from assignor.topology import carried_topologies
 from encoding import RUNNING, TaskId
 from probing.topologies import MOST_ASKED

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from assignor import Topology
-from assignor.rebalance.forms import program_fingerprint
+from assignor.rebalance.forms.carried import program_fingerprint
 from assignor.rebalance.leader.claims import ClaimMemory
 from assignor.rebalance.leader.knowledge import LeaderInputs, LeaderMemory
 from assignor.topology import SubtopologyWaits, carried_topologies, content_fingerprint

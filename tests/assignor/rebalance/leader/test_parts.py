@@ -8,7 +8,7 @@ import pytest
 
 from assignor import GroupMember, LeaderKnowledge, assign_group
 from assignor.rebalance.leader import whole
-from assignor.rebalance.leader.parts import LeaderParts
+from assignor.rebalance.leader.parts.absent import LeaderParts
 from encoding import TaskId
 from probing.features import ASSIGNMENT_PROTOCOL, UNKNOWN_LEVELS, FinalizedLevels
 from tests.assignor.rebalance.forms.mixed_group import MixedGroup, counting
