@@ -244,7 +244,7 @@ class StreamsMember:
             next_rebalance_ms=assignment.next_rebalance_ms,
             now_ms=now_ms,
             led_supported_version=led_supported_version,
-            native=read_native_answer(assignment) if self._release.is_native else None,
+            native=read_native_answer(assignment),
         )
         self.state, commands = member_step(self.state, event)
         for_version = not any(isinstance(c, KeepVersion | WriteNextTime) for c in commands)
@@ -292,7 +292,7 @@ class StreamsMember:
     def _take_routing(self, assignment: Assignment) -> Routing:
         """Keep the view that the answer carries, if it fits; return which host serves what."""
         native = assignment.native
-        if native is None or not self._release.is_native:
+        if native is None:
             return Routing(
                 active=assignment.partitions_by_host,
                 standby=assignment.standby_partitions_by_host,
