@@ -53,21 +53,21 @@ from probing.releases import (
     Release,
     ReleaseError,
     Standing,
-    UpgradeFrom,
     UpgradePath,
     find_release,
     upgrade_from_value,
     upgrade_path,
 )
 from probing.versions import (
+    ASSIGNMENT_PROTOCOL,
     EARLIEST_NATIVE_VERSION,
     EARLIEST_PROBEABLE_VERSION,
     NO_REBALANCE,
     UNKNOWN_VERSION,
-    greatest_known_version,
 )
 
 __all__ = [
+    "ASSIGNMENT_PROTOCOL",
     "EARLIEST_NATIVE_VERSION",
     "EARLIEST_PROBEABLE_VERSION",
     "FOLLOWUP_RULES",
@@ -111,13 +111,11 @@ __all__ = [
     "Standing",
     "SubscriptionVersion",
     "TimePassed",
-    "UpgradeFrom",
     "UpgradePath",
     "WriteNextTime",
     "begin_subscription",
     "decide_answers",
     "find_release",
-    "greatest_known_version",
     "member_ranges",
     "member_step",
     "protocol_level",

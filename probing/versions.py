@@ -16,6 +16,7 @@ from encoding import (
 )
 
 __all__ = [
+    "ASSIGNMENT_PROTOCOL",
     "EARLIEST_NATIVE_VERSION",
     "EARLIEST_PROBEABLE_VERSION",
     "HELD_BACK_VERSION",
@@ -24,6 +25,9 @@ __all__ = [
     "UNKNOWN_VERSION",
     "greatest_known_version",
 ]
+
+ASSIGNMENT_PROTOCOL: Final = "assignment.protocol"
+"""The feature whose levels are versions; a member's bytes name it."""
 
 START_VERSION: Final = 11
 """The version that native members start with, whatever newer versions of Kafka they know.

@@ -9,39 +9,31 @@ from assignor.rebalance.consumer_protocol import (
     safe_consumer_subscription,
 )
 from assignor.rebalance.endpoints import checked_endpoint, parse_endpoint
-from assignor.rebalance.forms import (
-    NO_TOPOLOGIES,
-    NOT_HERE,
-    TopologyMemory,
-    carried_from,
-    reached_of,
-    renumbered,
-)
+from assignor.rebalance.forms.asking import NO_TOPOLOGIES, TopologyMemory
+from assignor.rebalance.forms.carried import carried_from
+from assignor.rebalance.forms.numbering import NOT_HERE
+from assignor.rebalance.forms.reports import reached_of
+from assignor.rebalance.forms.translation import renumbered
 from assignor.rebalance.held_tasks import (
     PartitionsByTask,
     TasksHeld,
     TasksListener,
     waiting_subtopologies,
 )
-from assignor.rebalance.leader import (
+from assignor.rebalance.leader.answer_bytes import MemberAnswer
+from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
+from assignor.rebalance.leader.knowledge import LeaderSettings
+from assignor.rebalance.leader.members import UNKNOWN_GENERATION, GroupMember
+from assignor.rebalance.leader.parts.knowledge import LeaderKnowledge
+from assignor.rebalance.leader.record_budget import (
     GROUP_RECORD_LIMIT,
-    NO_CLAIMS,
-    NO_FAILURES,
-    NONE_STALLED,
     RECORD_BYTES,
-    UNKNOWN_GENERATION,
-    ClaimMemory,
-    GroupAnswer,
-    GroupMember,
-    LeaderKnowledge,
-    LeaderSettings,
-    MemberAnswer,
     MemberBytes,
-    StalledCopies,
-    assign_group,
     fit_group,
     protocol_bytes,
 )
+from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
+from assignor.rebalance.leader.whole import GroupAnswer, assign_group
 from assignor.rebalance.level_reports import reported_levels
 from assignor.rebalance.member import StreamsMember
 from assignor.rebalance.member_facts import MemberIdentity, Received, answered_persistent_version
@@ -66,7 +58,6 @@ __all__ = [
     "NONE_STALLED",
     "NOT_HERE",
     "NO_CLAIMS",
-    "NO_FAILURES",
     "NO_TOPOLOGIES",
     "RECORD_BYTES",
     "UNKNOWN_GENERATION",

@@ -1,10 +1,11 @@
 """Endpoints of members that answer interactive queries: `host:port`, as Kafka reads them."""
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
 from assignor.errors import ConfigError
-from encoding import HostInfo, shown
+from encoding import HostInfo, PartitionsByHost, TaskId, TopicPartition, shown
 
 LONGEST_HOST = 255
 """Characters of a host, as in the DNS."""
@@ -48,3 +49,19 @@ def checked_endpoint(endpoint: str | None) -> str | None:
         f"endpoint={shown(repr(endpoint))} is not host:port: give a host of up to {LONGEST_HOST}"
         f" characters and a port between 1 and {HIGHEST_PORT}, such as 'orders-1:8080'"
     )
+
+
+def host_map(
+    endpoint_by_member: Mapping[str, str],
+    tasks_by_member: Mapping[str, tuple[TaskId, ...]],
+    partitions_by_task: Mapping[TaskId, tuple[TopicPartition, ...]],
+) -> PartitionsByHost:
+    """Return Kafka's map: every endpoint of the group with the partitions that it serves."""
+    hosts: dict[HostInfo, set[TopicPartition]] = {}
+    for member, endpoint in sorted(endpoint_by_member.items()):
+        host = parse_endpoint(endpoint)
+        if host is not None:
+            found = hosts.setdefault(host, set())
+            for task in tasks_by_member.get(member, ()):
+                found.update(partitions_by_task[task])
+    return PartitionsByHost(hosts)

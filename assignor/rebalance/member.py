@@ -12,7 +12,7 @@ from typing import Literal
 from assignor.errors import MemberRefused
 from assignor.rebalance.blobs import read_answer, write_subscription
 from assignor.rebalance.endpoints import parse_endpoint
-from assignor.rebalance.forms import OwnTopology, plain
+from assignor.rebalance.forms.own import OwnTopology
 from assignor.rebalance.held_tasks import (
     TasksHeld,
     UnfollowableAnswer,
@@ -34,7 +34,7 @@ from assignor.rebalance.member_facts import (
     seen_by_jvm_leaders,
 )
 from assignor.rebalance.routing_view import Routing, routing_of
-from assignor.topology import CarriedTopologies, Subtopology
+from assignor.topology import CarriedTopologies, Subtopology, plain
 from encoding import (
     Assignment,
     DecodeError,
@@ -244,7 +244,7 @@ class StreamsMember:
             next_rebalance_ms=assignment.next_rebalance_ms,
             now_ms=now_ms,
             led_supported_version=led_supported_version,
-            native=read_native_answer(assignment) if self._release.is_native else None,
+            native=read_native_answer(assignment),
         )
         self.state, commands = member_step(self.state, event)
         for_version = not any(isinstance(c, KeepVersion | WriteNextTime) for c in commands)
@@ -292,7 +292,7 @@ class StreamsMember:
     def _take_routing(self, assignment: Assignment) -> Routing:
         """Keep the view that the answer carries, if it fits; return which host serves what."""
         native = assignment.native
-        if native is None or not self._release.is_native:
+        if native is None:
             return Routing(
                 active=assignment.partitions_by_host,
                 standby=assignment.standby_partitions_by_host,

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from assignor.errors import ConfigError
 from assignor.rebalance.endpoints import checked_endpoint
-from assignor.rebalance.forms import OwnTopology
+from assignor.rebalance.forms.own import OwnTopology
 from assignor.rebalance.level_reports import reported_levels
 from assignor.topology import Subtopology, is_topic_name
 from encoding import Assignment, Subscription, TaskOffsetSums, shown

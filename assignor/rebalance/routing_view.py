@@ -38,30 +38,6 @@ class Routing:
     standby: HostMap = field(default_factory=PartitionsByHost)
 
 
-def host_map(
-    endpoint_by_member: Mapping[str, str],
-    tasks_by_member: Mapping[str, tuple[TaskId, ...]],
-    partitions_by_task: Mapping[TaskId, tuple[TopicPartition, ...]],
-) -> PartitionsByHost:
-    """Return Kafka's map: every endpoint of the group with the partitions that it serves."""
-    hosts: dict[HostInfo, set[TopicPartition]] = {}
-    for member, endpoint in sorted(endpoint_by_member.items()):
-        host = parse_endpoint(endpoint)
-        if host is not None:
-            found = hosts.setdefault(host, set())
-            for task in tasks_by_member.get(member, ()):
-                found.update(partitions_by_task[task])
-    return PartitionsByHost(hosts)
-
-
-def task_sizes(tasks: Iterable[TaskId]) -> tuple[int, ...]:
-    """Return the number of tasks of each subtopology, by its id; native bodies number tasks so."""
-    sizes: dict[int, int] = {}
-    for task in tasks:
-        sizes[task.subtopology] = max(sizes.get(task.subtopology, 0), task.partition + 1)
-    return tuple(sizes.get(number, 0) for number in range(max(sizes, default=-1) + 1))
-
-
 def group_view(
     *,
     endpoint_by_member: Mapping[str, str],

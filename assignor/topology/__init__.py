@@ -13,11 +13,17 @@ from assignor.topology.tasks import (
     TaskPlan,
     plan_tasks,
     source_counts,
+    task_sizes,
     without_subtopologies,
 )
-from assignor.topology.values import RepartitionTopic, Subtopology, is_topic_name
-from assignor.topology.versions import (
+from assignor.topology.values import (
     CarriedTopologies,
+    RepartitionTopic,
+    Subtopology,
+    is_topic_name,
+    plain,
+)
+from assignor.topology.versions import (
     Change,
     SubtopologyChange,
     carried_topologies,
@@ -41,8 +47,10 @@ __all__ = [
     "content_fingerprint",
     "exclusive_topics",
     "is_topic_name",
+    "plain",
     "plan_tasks",
     "source_counts",
+    "task_sizes",
     "with_sinks",
     "without_subtopologies",
 ]

@@ -6,7 +6,7 @@ repartition topics are derived from their upstream topics, repeatedly; if a pass
 the result is an error, not an endless loop (KAFKA-10689, KAFKA-9335).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -174,3 +174,11 @@ def _agree_on_copartitions(
         width = wanted.pop() if wanted else max(counts[t] for t in group)
         for topic in free:
             counts[topic] = width
+
+
+def task_sizes(tasks: Iterable[TaskId]) -> tuple[int, ...]:
+    """Return the number of tasks of each subtopology, by its id; native bodies number tasks so."""
+    sizes: dict[int, int] = {}
+    for task in tasks:
+        sizes[task.subtopology] = max(sizes.get(task.subtopology, 0), task.partition + 1)
+    return tuple(sizes.get(number, 0) for number in range(max(sizes, default=-1) + 1))

@@ -1,6 +1,7 @@
 """What a topology consists of: subtopologies and their internal topics, as plain values."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -55,3 +56,33 @@ class Subtopology:
     def is_stateful(self) -> bool:
         """Whether its tasks have a changelog; as in Kafka, unlogged stores do not count."""
         return bool(self.changelog_topics)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedTopologies:
+    """The subtopologies that a program can run, of all versions of the topology that it carries.
+
+    Attributes:
+        subtopologies: numbered from 0: those of the highest version with its numbers, then what
+            only lower versions contain.
+        versions: of each subtopology, the versions that contain it, ascending.
+    """
+
+    subtopologies: tuple[Subtopology, ...]
+    versions: tuple[tuple[int, ...], ...]
+
+    @property
+    def all_versions(self) -> tuple[int, ...]:
+        """All versions of the topology that the program carries, ascending."""
+        return tuple(sorted({version for versions in self.versions for version in versions}))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the program carries version 1 alone, like every program without versions."""
+        return all(versions == (1,) for versions in self.versions)
+
+
+def plain(subtopologies: Iterable[Subtopology], version: int = 1) -> CarriedTopologies:
+    """Return what a program with one topology carries."""
+    parts = tuple(subtopologies)
+    return CarriedTopologies(subtopologies=parts, versions=((version,),) * len(parts))

@@ -13,7 +13,7 @@ from enum import StrEnum
 from assignor.errors import TopologyError
 from assignor.topology.contents import check_sinks, content_fingerprint, exclusive_topics
 from assignor.topology.subtopologies import Topology
-from assignor.topology.values import Subtopology
+from assignor.topology.values import CarriedTopologies, Subtopology
 from probing.topologies import families
 
 
@@ -128,30 +128,6 @@ def _shape(part: Subtopology) -> tuple[object, ...]:
     external = tuple(topic for topic in part.source_topics if topic not in internal)
     widths = sorted(topic.partitions or 0 for topic in part.repartition_topics)
     return external, tuple(widths), part.source_changelogs, len(part.changelog_topics)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CarriedTopologies:
-    """The subtopologies that a program can run, of all versions of the topology that it carries.
-
-    Attributes:
-        subtopologies: numbered from 0: those of the highest version with its numbers, then what
-            only lower versions contain.
-        versions: of each subtopology, the versions that contain it, ascending.
-    """
-
-    subtopologies: tuple[Subtopology, ...]
-    versions: tuple[tuple[int, ...], ...]
-
-    @property
-    def all_versions(self) -> tuple[int, ...]:
-        """All versions of the topology that the program carries, ascending."""
-        return tuple(sorted({version for versions in self.versions for version in versions}))
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the program carries version 1 alone, like every program without versions."""
-        return all(versions == (1,) for versions in self.versions)
 
 
 def carried_topologies(topologies: Iterable[Topology], application_id: str) -> CarriedTopologies:

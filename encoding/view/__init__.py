@@ -11,7 +11,6 @@ from encoding.view.columns import (
     view_reference,
 )
 from encoding.view.delta import (
-    ViewForm,
     ViewForms,
     ViewMismatch,
     apply_delta,
@@ -19,6 +18,7 @@ from encoding.view.delta import (
     encode_delta,
     encode_view_forms,
 )
+from encoding.view.form import ViewForm
 
 __all__ = [
     "View",

@@ -13,7 +13,6 @@ checksum; if either does not match, it is refused, so no member routes by an inv
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
@@ -54,9 +53,9 @@ from encoding.view.columns import (
     view_checksum,
     view_reference,
 )
+from encoding.view.form import ViewForm
 
 __all__ = [
-    "ViewForm",
     "ViewForms",
     "ViewMismatch",
     "apply_delta",
@@ -160,15 +159,6 @@ def apply_delta(old: View, data: bytes, sizes: Sequence[int] | None = None) -> V
     if result != promised:
         raise _mismatch(read, "the result of the delta is not the view it names", result, promised)
     return view
-
-
-class ViewForm(StrEnum):
-    """Forms in which a view is sent, the largest first."""
-
-    FULL = "full"
-    DELTA = "delta"
-    REFERENCE = "reference"
-    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

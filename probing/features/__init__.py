@@ -1,9 +1,8 @@
 """Feature levels: supported ranges, finalized levels, updates; sans-IO (KIP-584, KIP-778)."""
 
-from probing.features.bootstrap import BOOTSTRAP_RULES, FoundLog, InitialLevel, initial_level
+from probing.features.bootstrap import BOOTSTRAP_RULES, FoundLog, initial_level
 from probing.features.group import (
     LOOK_RULES,
-    LookDecision,
     LookNumbers,
     adopt_levels,
     decide_look,
@@ -11,7 +10,6 @@ from probing.features.group import (
 )
 from probing.features.joining import (
     JOIN_RULES,
-    UNSUPPORTED_VERSION,
     JoinDecision,
     JoinNumbers,
     decide_join,
@@ -20,7 +18,6 @@ from probing.features.kafka_table import (
     KAFKA_FEATURES,
     KAFKA_RELEASES,
     METADATA_VERSION,
-    KafkaRelease,
     default_levels,
     find_kafka_release,
 )
@@ -38,13 +35,11 @@ from probing.features.levels import (
 from probing.features.migration import (
     MIGRATION_RULES,
     Phase,
-    ProtocolDecision,
     ProtocolSetup,
     decide_protocol,
 )
 from probing.features.minimums import raised_minimums
 from probing.features.native_table import (
-    ASSIGNMENT_PROTOCOL,
     NATIVE_FEATURES,
     PERSISTENT_METADATA,
     TASK_PLACEMENT,
@@ -69,6 +64,7 @@ from probing.features.updates import (
     UpdateResult,
     decide_update,
 )
+from probing.versions import ASSIGNMENT_PROTOCOL
 
 __all__ = [
     "ASSIGNMENT_PROTOCOL",
@@ -88,7 +84,6 @@ __all__ = [
     "TASK_PLACEMENT",
     "TOPOLOGY_VERSION",
     "UNKNOWN_LEVELS",
-    "UNSUPPORTED_VERSION",
     "UPDATE_RULES",
     "Change",
     "ControllerView",
@@ -98,18 +93,14 @@ __all__ = [
     "FeatureUpdate",
     "FinalizedLevels",
     "FoundLog",
-    "InitialLevel",
     "JoinDecision",
     "JoinNumbers",
-    "KafkaRelease",
     "Level",
     "LevelRange",
     "LevelRecord",
-    "LookDecision",
     "LookNumbers",
     "NodeSupport",
     "Phase",
-    "ProtocolDecision",
     "ProtocolSetup",
     "Role",
     "UpdateError",

@@ -10,8 +10,8 @@ from typing import Final
 
 from encoding import KAFKA_VERSIONS, KNOWN_VERSIONS
 from probing.features.table import Feature, FeatureTable, Level
+from probing.versions import ASSIGNMENT_PROTOCOL
 
-ASSIGNMENT_PROTOCOL: Final = "assignment.protocol"
 TASK_PLACEMENT: Final = "task.placement"
 PERSISTENT_METADATA: Final = "persistent.metadata.version"
 TOPOLOGY_VERSION: Final = "topology.version"

@@ -12,7 +12,6 @@ from probing.releases.lookup import (
     find_release,
 )
 from probing.releases.rows import (
-    FORMATS,
     FORMER_ANSWER,
     ISSUES,
     LAST_EAGER_SERIES,
@@ -41,7 +40,6 @@ from probing.releases.upgrade_paths import (
 )
 
 __all__ = [
-    "FORMATS",
     "FORMER_ANSWER",
     "ISSUES",
     "LAST_EAGER_SERIES",

@@ -3,10 +3,7 @@
 from probing.topologies.chains import CHAIN_RULES, joined_families
 from probing.topologies.forms import (
     FORM_RULES,
-    ONE_FORM,
     FamilyDecision,
-    FamilyNumbers,
-    FormsDecision,
     decide_forms,
 )
 from probing.topologies.members import (
@@ -35,11 +32,9 @@ from probing.topologies.memory import (
     lowered,
     newest_memory,
 )
-from probing.topologies.overlap import families, without_overlaps
+from probing.topologies.overlap import families
 from probing.topologies.units import (
     UNIT_RULES,
-    UnitDecision,
-    UnitNumbers,
     decide_unit,
     shares_released,
 )
@@ -54,7 +49,6 @@ __all__ = [
     "MOST_ENTRIES",
     "MOST_UNSHARED",
     "NEVER",
-    "ONE_FORM",
     "TOPOLOGY_ANSWER_RULES",
     "TOPOLOGY_MEMBER_RULES",
     "UNIT_RULES",
@@ -62,13 +56,9 @@ __all__ = [
     "Carrier",
     "ClaimNumbers",
     "FamilyDecision",
-    "FamilyNumbers",
-    "FormsDecision",
     "MemberNumbers",
     "Reached",
     "Treatment",
-    "UnitDecision",
-    "UnitNumbers",
     "answered_memory",
     "believed_memory",
     "credible",
@@ -81,5 +71,4 @@ __all__ = [
     "lowered",
     "newest_memory",
     "shares_released",
-    "without_overlaps",
 ]

@@ -1,31 +1,24 @@
 """A simulated Kafka cluster with a metadata log, and checkers of KIP-584 and KIP-778."""
 
 from system_tests.cluster.fleet import run_kraft_seeds
-from system_tests.cluster.narrate import kraft_document, kraft_lines, kraft_replay
-from system_tests.cluster.nodes.clients import ClientGroup
+from system_tests.cluster.narrate import kraft_document, kraft_lines
 from system_tests.cluster.plan import (
     KRAFT_FAULTS,
     SCENARIOS,
     KraftOptions,
-    KraftPlan,
     read_kraft_options,
 )
-from system_tests.cluster.rules.checkers import KRAFT_RULES, KraftRule, check_kraft
-from system_tests.cluster.run import KraftOutcome, run_kraft
+from system_tests.cluster.rules.checkers import KRAFT_RULES, check_kraft
+from system_tests.cluster.run import run_kraft
 
 __all__ = [
     "KRAFT_FAULTS",
     "KRAFT_RULES",
     "SCENARIOS",
-    "ClientGroup",
     "KraftOptions",
-    "KraftOutcome",
-    "KraftPlan",
-    "KraftRule",
     "check_kraft",
     "kraft_document",
     "kraft_lines",
-    "kraft_replay",
     "read_kraft_options",
     "run_kraft",
     "run_kraft_seeds",

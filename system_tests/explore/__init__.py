@@ -1,7 +1,7 @@
 """Exhaustive search: every order of events in which a small group can be bounced."""
 
 from system_tests.explore.bounds import Bounds
-from system_tests.explore.issues import ISSUES, Finding, Issue, issue_of
+from system_tests.explore.issues import ISSUES, Finding
 from system_tests.explore.presence import Placed, Presence, explore_alone, place, placed_by
 from system_tests.explore.report import document, findings_of_issue, lines_of, runbook
 from system_tests.explore.search import Explored, Found, Progress, explore
@@ -12,7 +12,6 @@ __all__ = [
     "Explored",
     "Finding",
     "Found",
-    "Issue",
     "Placed",
     "Presence",
     "Progress",
@@ -20,7 +19,6 @@ __all__ = [
     "explore",
     "explore_alone",
     "findings_of_issue",
-    "issue_of",
     "lines_of",
     "place",
     "placed_by",

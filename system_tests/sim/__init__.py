@@ -1,11 +1,10 @@
 """Simulated groups: one seed, one clock, one random generator; real bytes between members."""
 
-from system_tests.sim.bounce import Bounce, Outcome, run_bounce
-from system_tests.sim.checkers import SAFETY, Broken, Evidence, SafetyRule, check_step, check_trace
-from system_tests.sim.cost import Cost, cost_of
+from system_tests.sim.bounce import Outcome, run_bounce
+from system_tests.sim.checkers import SAFETY, Broken, Evidence, check_step, check_trace
+from system_tests.sim.cost import cost_of
 from system_tests.sim.dimension_checkers import (
     DIMENSION_RULES,
-    DimensionRule,
     check_dimensions,
 )
 from system_tests.sim.draws import drawn_change, should_work
@@ -61,7 +60,6 @@ from system_tests.sim.topology_checkers import TOPOLOGY_RULES
 from system_tests.sim.world import (
     NO_DIMENSIONS,
     Dimensions,
-    Network,
     Pending,
     Scheduler,
     World,
@@ -76,13 +74,10 @@ __all__ = [
     "SAFETY",
     "TOPOLOGY_RULES",
     "Answered",
-    "Bounce",
     "BounceOptions",
     "Broken",
     "Cause",
     "Chunk",
-    "Cost",
-    "DimensionRule",
     "Dimensions",
     "Ended",
     "Evidence",
@@ -90,13 +85,11 @@ __all__ = [
     "Gave",
     "Happened",
     "Happening",
-    "Network",
     "OptionError",
     "Outcome",
     "Pending",
     "Plan",
     "Rejoined",
-    "SafetyRule",
     "Scheduler",
     "Settled",
     "Shape",

@@ -1,6 +1,5 @@
 """What a member can run, between its topology and the rows of its subscription."""
 
-from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -109,9 +108,3 @@ def _is_possible(row: SubtopologyRow) -> bool:
         and all(count <= _MOST_PARTITIONS for _, count in row.repartition_topics)
         and all(1 <= ms <= _MOST_RETENTION_MS for _, ms in row.changelog_retention_ms)
     )
-
-
-def plain(subtopologies: Iterable[Subtopology], version: int = 1) -> CarriedTopologies:
-    """Return what a program with one topology carries."""
-    parts = tuple(subtopologies)
-    return CarriedTopologies(subtopologies=parts, versions=((version,),) * len(parts))

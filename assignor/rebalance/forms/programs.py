@@ -8,9 +8,9 @@ sends it. For members that send none, it is used if most processes agree on it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from assignor.rebalance.forms.carried import carried_from, plain, program_fingerprint
+from assignor.rebalance.forms.carried import carried_from, program_fingerprint
 from assignor.rebalance.forms.reports import TopologyReport
-from assignor.topology import CarriedTopologies, content_fingerprint
+from assignor.topology import CarriedTopologies, content_fingerprint, plain
 from encoding import shown
 
 _LISTED = 3

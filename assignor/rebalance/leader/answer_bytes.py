@@ -2,17 +2,20 @@
 
 Partitions travel in the consumer protocol, sorted; in Kafka's versions the n-th task id belongs to
 the n-th partition. Native members read in the body or in a trailer what to write next, and get the
-routing view in the smallest form that they can use and that fits the broker's record. A wrong
+routing view in the smallest form that they can use and that fits the broker's record. Each answer
+is written once, with its routing; if the record is too large, some are written again. A wrong
 answer ends every JVM thread that gets it, so each is decoded again and compared before it is sent.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from assignor.errors import TaskAssignmentError
 from assignor.rebalance.blobs import read_answer, write_answer
-from assignor.rebalance.leader.finalized_levels import levels_answered
-from assignor.rebalance.leader.generation import Generation, NativeMember
+from assignor.rebalance.endpoints import host_map
+from assignor.rebalance.leader.generation import Generation
+from assignor.rebalance.leader.parts.absent import ViewFields
 from assignor.rebalance.leader.placements import Placement
 from assignor.rebalance.leader.record_budget import (
     GroupBudget,
@@ -20,7 +23,7 @@ from assignor.rebalance.leader.record_budget import (
     fit_group,
     protocol_bytes,
 )
-from assignor.rebalance.routing_view import group_view, host_map, task_sizes
+from assignor.topology import task_sizes
 from encoding import (
     NO_REBALANCE,
     Assignment,
@@ -29,18 +32,14 @@ from encoding import (
     TaskId,
     TopicPartition,
     ViewForm,
-    ViewForms,
-    ViewReference,
-    choose_view_form,
-    encode_view_forms,
 )
-from encoding.native import ReachedRow
 from probing import EARLIEST_NATIVE_VERSION, AnswerDecision, Content
 
 # A host map exists from this version on; native bodies carry a view instead.
 _HOSTS_SINCE = 2
 _KEY_AND_LENGTH = 8
 _NO_HOSTS = PartitionsByHost()
+_NO_VIEWS: dict[str, Any] = dict.fromkeys(("view_full", "view_delta", "view_reference"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,61 +63,60 @@ def write_answers(
         TaskAssignmentError: bytes do not decode to what was decided (a defect; nothing is sent).
     """
     shared = _common_fields(generation, placement)
-    drafts = {
-        answer.member_id: _draft(generation, placement, answer, shared)
+    views = {
+        answer.member_id: shared.views(answer.member_id, _body_version(generation, answer))
+        for answer in generation.decision.answers
+        if answer.native is not None
+    }
+    sizes = {m.member_id: len(m.user_data) for m in generation.group.members}
+    limit = generation.settings.group_record_limit
+    least = sum(sizes.values()) + sum(len(v) for view in views.values() for v in view.values())
+    written = views if least <= limit else {}  # most get no view in a record that is too large
+    answers = {
+        answer.member_id: _answer(
+            generation, placement, answer, shared, written.get(answer.member_id, {})
+        )
         for answer in generation.decision.answers
     }
-    sizes = {m.member_id: len(m.user_data) for m in generation.request.members}
     budget = fit_group(
         [
-            _bytes_of(generation.natives.get(member), sizes[member], draft, member, shared)
-            for member, draft in drafts.items()
+            _bytes_of(name, sizes[name], answer, views.get(name, {}), shared)
+            for name, answer in answers.items()
         ],
-        limit=generation.settings.group_record_limit,
+        limit=limit,
     )
-    answers: dict[str, MemberAnswer] = {}
-    for member, draft in drafts.items():
+    for member, answer in answers.items():
         form = budget.form_by_member[member]
-        answer = _with_routing(draft, generation.natives.get(member), form, shared.forms)
-        _check(member, answer, generation.settings.release.readable_versions)
-        answers[member] = answer
+        answers[member] = _with_routing(answer, form, views.get(member, {}))
+        _check(member, answers[member], generation.settings.release.readable_versions)
     return answers, budget
-
-
-def _with_routing(
-    draft: MemberAnswer, native: NativeMember | None, form: ViewForm, forms: ViewForms | None
-) -> MemberAnswer:
-    """An answer with the routing that the record has space for."""
-    if draft.assignment.partitions_by_host and form is ViewForm.NONE:
-        return _without_hosts(draft)
-    if forms is not None and native is not None and form is not ViewForm.NONE:
-        return _with_view(draft, form, forms.bytes_of(form, native.held))
-    return draft
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CommonFields:
-    """Values that many answers contain, made once."""
+    """Values that many answers contain, made once.
+
+    Attributes:
+        hosts, standby_hosts: Kafka's host maps.
+        views: the field of each native answer that has the routing view.
+        topics: that tasks read.
+        native: fields that all native answers have.
+        saved_by_version: bytes of the host maps, by version of the answer.
+    """
 
     hosts: PartitionsByHost
     standby_hosts: PartitionsByHost
-    forms: ViewForms | None
-    sizes: tuple[int, ...]
+    views: ViewFields
     topics: tuple[str, ...]
-    source_counts: Mapping[str, int]
-    levels: Mapping[str, int]
-    level_epoch: int
-    numbered_by: tuple[bytes, ...] = ()
-    reached: tuple[ReachedRow, ...] = ()
-    describes: bool = False
+    native: Mapping[str, Any]
     saved_by_version: dict[int, int] = field(default_factory=dict)
 
-    def host_bytes(self, draft: MemberAnswer) -> int:
+    def host_bytes(self, answer: MemberAnswer) -> int:
         """Bytes of Kafka's host maps in an answer; the same in every answer of a version."""
-        version = draft.assignment.version
+        version = answer.assignment.version
         if version not in self.saved_by_version:
-            bare = len(_without_hosts(draft).user_data)
-            self.saved_by_version[version] = len(draft.user_data) - bare
+            bare = len(_with_routing(answer, ViewForm.NONE, {}).user_data)
+            self.saved_by_version[version] = len(answer.user_data) - bare
         return self.saved_by_version[version]
 
 
@@ -129,50 +127,32 @@ def _common_fields(generation: Generation, placement: Placement) -> _CommonField
     topics = tuple(sorted({p.topic for partitions in inputs.values() for p in partitions}))
     sizes = task_sizes(inputs)
     endpoints = placement.endpoint_by_member
+    fields = {
+        "sizes": sizes,
+        "partition_counts": {topic: plan.partition_counts[topic] for topic in topics},
+        **generation.levels.answer_fields,
+        **generation.topologies.answer_fields(generation.group.plan),
+    }
+    native = NativeAssignment(**fields)  # brings maps into their order once
     return _CommonFields(
         hosts=host_map(endpoints, placement.active_by_member, inputs),
         standby_hosts=host_map(endpoints, placement.standby_by_member, inputs),
-        forms=_view_forms(generation, placement, sizes),
-        sizes=sizes,
+        views=generation.group.parts.views(generation.natives.values(), placement, sizes),
         topics=topics,
-        source_counts={topic: plan.partition_counts[topic] for topic in topics},
-        levels=levels_answered(generation.levels, generation.knowledge.persistent_version),
-        level_epoch=generation.levels.epoch,
-        numbered_by=generation.numbered_by,
-        reached=generation.reached,
-        describes=generation.describes,
+        native={name: getattr(native, name) for name in fields},
     )
 
 
-def _view_forms(
-    generation: Generation, placement: Placement, sizes: tuple[int, ...]
-) -> ViewForms | None:
-    """The view in all its forms, if a member reads views and a member serves queries."""
-    if not generation.natives:
-        return None
-    held_view = generation.request.held_view
-    natives = generation.natives.values()
-    reported = [native.held for native in natives if native.held is not None]
-    view = group_view(
-        endpoint_by_member=placement.endpoint_by_member,
-        active_by_member=placement.active_by_member,
-        standby_by_member=placement.standby_by_member,
-        sizes=sizes,
-        previous=held_view,
-        reported=reported,
-    )
-    if view is None:
-        return None
-    return encode_view_forms(view, [held_view] if held_view is not None and reported else [])
-
-
-def _draft(
-    generation: Generation, placement: Placement, answer: AnswerDecision, shared: _CommonFields
+def _answer(
+    generation: Generation,
+    placement: Placement,
+    answer: AnswerDecision,
+    shared: _CommonFields,
+    view: Mapping[str, bytes],
 ) -> MemberAnswer:
-    """An answer without a view."""
+    """An answer with Kafka's host maps, if its layout has them, and this view."""
     member = answer.member_id
     inputs = generation.plan.partitions_by_task
-    native = generation.natives.get(member) if answer.native is not None else None
     is_error = answer.content is Content.ERROR
     is_bare = is_error or answer.content is Content.EMPTY
     next_ms = NO_REBALANCE if is_error else placement.next_rebalance_ms.get(member, NO_REBALANCE)
@@ -184,6 +164,7 @@ def _draft(
     is_native_layout = answer.version >= EARLIEST_NATIVE_VERSION
     if is_native_layout:
         active = tuple(sorted(set(active)))
+    native = _native_part(generation, answer, warmups, shared, view)
     has_hosts = answer.version >= _HOSTS_SINCE and native is None and not is_bare
     assignment = Assignment(
         version=answer.version,
@@ -194,7 +175,7 @@ def _draft(
         standby_partitions_by_host=shared.standby_hosts if has_hosts else _NO_HOSTS,
         error_code=generation.decision.error_code if is_error else 0,
         next_rebalance_ms=next_ms,
-        native=None if native is None else _native_part(answer, native, warmups, shared),
+        native=native,
     )
     partitions = tuple(p for p, _ in pairs) or placement.partitions_by_member.get(member, ())
     return MemberAnswer(
@@ -205,90 +186,96 @@ def _draft(
 
 
 def _native_part(
-    answer: AnswerDecision, native: NativeMember, warmups: tuple[TaskId, ...], shared: _CommonFields
-) -> NativeAssignment:
+    generation: Generation,
+    answer: AnswerDecision,
+    warmups: tuple[TaskId, ...],
+    shared: _CommonFields,
+    view: Mapping[str, bytes],
+) -> NativeAssignment | None:
+    """What a native member reads besides Kafka's fields; None for a JVM member."""
+    if answer.native is None:
+        return None
+    latest = _latest_version(generation, answer.member_id)
     return NativeAssignment(
-        version=answer.version if answer.version >= EARLIEST_NATIVE_VERSION else native.version,
-        commonly_supported_version=max(native.version, answer.commonly_supported_version),
-        sizes=shared.sizes,
+        version=_body_version(generation, answer),
+        commonly_supported_version=max(latest, answer.commonly_supported_version),
         warmup_tasks=warmups,
-        partition_counts=shared.source_counts,
-        next_version=answer.next_version,
-        subscription_read=answer.subscription_read,
-        feature_levels=shared.levels,
-        feature_epoch=shared.level_epoch,
-        numbered_by=shared.numbered_by,
-        reached_versions=shared.reached,
-        describe_topology=shared.describes,
+        next_version=answer.native.next_version,
+        subscription_read=answer.native.subscription_read,
+        **{**shared.native, **view},
     )
 
 
+def _body_version(generation: Generation, answer: AnswerDecision) -> int:
+    """The version of the native body: of the answer itself, or of the trailer of Kafka's layout."""
+    if answer.version >= EARLIEST_NATIVE_VERSION:
+        return answer.version
+    return _latest_version(generation, answer.member_id)
+
+
+def _latest_version(generation: Generation, member_id: str) -> int:
+    """The latest native version that the leader writes and a native member reads."""
+    latest = generation.natives[member_id].versions.native_version or 0
+    known = generation.settings.release.native_versions
+    return max((v for v in known if v <= latest), default=EARLIEST_NATIVE_VERSION)
+
+
 def _bytes_of(
-    native: NativeMember | None,
-    subscription_bytes: int,
-    draft: MemberAnswer,
     member_id: str,
+    subscription_bytes: int,
+    answer: MemberAnswer,
+    view: Mapping[str, bytes],
     shared: _CommonFields,
 ) -> MemberBytes:
     """What a member costs the group's record, with each form of the view that it can use."""
-    size = len(draft.user_data)
+    size = len(answer.user_data) - sum(map(_field_bytes, _views(answer.assignment).values()))
     by_form = {ViewForm.NONE: size}
-    if shared.forms is not None and native is not None and draft.assignment.native is not None:
-        best = _best_form(shared.forms, native.held, draft.assignment.native)
-        view = len(shared.forms.bytes_of(best, native.held))
-        by_form[best] = size + view + _KEY_AND_LENGTH
-    elif draft.assignment.partitions_by_host:
-        by_form = {ViewForm.FULL: size, ViewForm.NONE: size - shared.host_bytes(draft)}
+    for name, data in view.items():
+        by_form[ViewForm(name.removeprefix("view_"))] = size + len(data) + _KEY_AND_LENGTH
+    if answer.assignment.partitions_by_host:
+        by_form = {ViewForm.FULL: size, ViewForm.NONE: size - shared.host_bytes(answer)}
     return MemberBytes(
         member_id=member_id,
         subscription=subscription_bytes,
         answer_by_form=by_form,
         protocol=protocol_bytes(
-            topics=shared.topics, partitions=draft.partitions, member_id=member_id
+            topics=shared.topics, partitions=answer.partitions, member_id=member_id
         ),
     )
 
 
-def _best_form(forms: ViewForms, held: ViewReference | None, native: NativeAssignment) -> ViewForm:
-    """The smallest form that a member can use and that the layout of its answer has."""
-    best = choose_view_form(forms, held)
-    return best if native.carries(f"view_{best.value}") else ViewForm.FULL
+def _field_bytes(data: bytes) -> int:
+    """Bytes of a field in a native body: key, msgpack's header of 2, 3 or 5 bytes, and content."""
+    header = 2 if len(data) < 2**8 else 3 if len(data) < 2**16 else 5
+    return 1 + header + len(data)
 
 
-def _with_view(draft: MemberAnswer, form: ViewForm, data: bytes) -> MemberAnswer:
-    native = draft.assignment.native
+def _views(assignment: Assignment) -> dict[str, bytes]:
+    """The routing view of a native answer, by the name of its form; at most one."""
+    native = assignment.native
     if native is None:
-        return draft
-    match form:
-        case ViewForm.FULL:
-            native = replace(native, view_full=data)
-        case ViewForm.DELTA:
-            native = replace(native, view_delta=data)
-        case ViewForm.REFERENCE:
-            native = replace(native, view_reference=data)
-        case ViewForm.NONE:
-            return draft
-    assignment = replace(draft.assignment, native=native)
-    return replace(draft, assignment=assignment, user_data=write_answer(assignment))
+        return {}
+    views = {name: getattr(native, name) for name in _NO_VIEWS}
+    return {name: view for name, view in views.items() if view is not None}
 
 
-def _without_hosts(draft: MemberAnswer) -> MemberAnswer:
-    """An answer in Kafka's layout without host maps, as during version probing.
+def _with_routing(answer: MemberAnswer, form: ViewForm, view: Mapping[str, bytes]) -> MemberAnswer:
+    """An answer with the routing that the record has space for; written again if that is other.
 
     JVM members take an empty map for "not known yet" and do not rejoin; KAFKA-9568 is about maps
     that name other hosts only.
     """
-    assignment = replace(
-        draft.assignment, partitions_by_host=_NO_HOSTS, standby_partitions_by_host=_NO_HOSTS
-    )
-    return replace(draft, assignment=assignment, user_data=write_answer(assignment))
-
-
-def _views(native: NativeAssignment | None) -> tuple[bytes | None, ...] | None:
-    """The routing view in its three forms, of which at most one is set."""
-    if native is None:
-        return None
-    return native.view_full, native.view_delta, native.view_reference
+    assignment, native = answer.assignment, answer.assignment.native
+    wanted = {} if form is ViewForm.NONE else view
+    if native is not None and _views(assignment) != wanted:
+        assignment = replace(assignment, native=replace(native, **{**_NO_VIEWS, **wanted}))
+    if form is ViewForm.NONE and assignment.partitions_by_host:
+        assignment = replace(
+            assignment, partitions_by_host=_NO_HOSTS, standby_partitions_by_host=_NO_HOSTS
+        )
+    if assignment is answer.assignment:
+        return answer
+    return replace(answer, assignment=assignment, user_data=write_answer(assignment))
 
 
 def _check(member: str, answer: MemberAnswer, known_versions: tuple[int, ...]) -> None:
@@ -299,7 +286,7 @@ def _check(member: str, answer: MemberAnswer, known_versions: tuple[int, ...]) -
         written.version == decided.version
         and written.active_tasks == decided.active_tasks
         and written.standby_tasks == decided.standby_tasks
-        and _views(written.native) == _views(decided.native)
+        and _views(written) == _views(decided)
     )
     if not agrees:
         raise TaskAssignmentError(

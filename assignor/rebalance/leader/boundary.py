@@ -7,24 +7,21 @@ objects are made of them, so that the cost of a blob is bounded by its size.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from assignor.rebalance.blobs import read_subscription
 from assignor.rebalance.endpoints import parse_endpoint
-from assignor.rebalance.forms import GroupTopologies, in_group_numbers
 from assignor.rebalance.leader.members import (
     UNKNOWN_GENERATION,
     GroupMember,
     ReadMember,
     native_partitions,
 )
-from assignor.rebalance.routing_view import task_sizes
-from assignor.topology import TaskPlan
+from assignor.topology import TaskPlan, task_sizes
 from encoding import (
-    RUNNING,
     DecodeError,
     FutureSubscription,
     NativeSubscription,
@@ -39,12 +36,12 @@ HIGHEST_EPOCH = 2**62
 """Of a routing view; one that is counted up from here always fits its field."""
 
 
-Decoded = Subscription | FutureSubscription | DecodeError
-"""What a member's bytes contain, or why they cannot be decoded."""
+Decoded = Subscription | FutureSubscription | str
+"""What a member's bytes contain, or why they are not used."""
 
 
 def decode_members(members: Sequence[GroupMember], release: Release) -> dict[str, Decoded]:
-    """Return member id -> its subscription, as a leader of `release` reads it."""
+    """Return member id -> its subscription, as a leader of `release` reads it, or why it cannot."""
     decoded: dict[str, Decoded] = {}
     for member in members:
         try:
@@ -52,68 +49,50 @@ def decode_members(members: Sequence[GroupMember], release: Release) -> dict[str
                 member.user_data, release.readable_versions
             )
         except DecodeError as error:
-            decoded[member.member_id] = error
+            decoded[member.member_id] = str(error)
     return decoded
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bounds:
-    """What a subscription of this group can contain.
+def restrict_members(
+    members: Sequence[GroupMember],
+    decoded: Mapping[str, Decoded],
+    plan: TaskPlan,
+    generation: int = UNKNOWN_GENERATION,
+) -> list[ReadMember]:
+    """Return members with their subscriptions restricted to what the group can contain.
 
-    Attributes:
+    Args:
+        members: every member.
+        decoded: member id -> its subscription with the group's task numbers (`decode_members`).
         plan: all tasks.
-        decoded: member id -> its subscription, for every member (`decode_members`).
-        generation: of the rebalance that is being decided; -1 if the client does not tell. What a
-            member owns it got in an earlier one.
-        ignored: member id -> why its subscription is not used, whatever it contains.
-        topologies: which member numbers tasks how; None: all as the plan does.
+        generation: of the rebalance; -1 if the client does not tell. What a member owns it got in
+            an earlier one.
     """
-
-    plan: TaskPlan
-    decoded: Mapping[str, Decoded]
-    generation: int = UNKNOWN_GENERATION
-    ignored: Mapping[str, str] = field(default_factory=dict)
-    topologies: GroupTopologies | None = None
-
-    def numbered(self, member_id: str, value: Subscription) -> Subscription:
-        """A subscription with the group's task numbers; without tasks if its own are not known."""
-        if self.topologies is None:
-            return value
-        forms = self.topologies.by_member.get(member_id)
-        ran = self.topologies.ran.get(member_id, ())
-        if ran and not value.prev_tasks:
-            sums = {**dict(value.task_offset_sums), **dict.fromkeys(ran, RUNNING)}
-            value = replace(value, task_offset_sums=TaskOffsetSums.from_mapping(sums))
-        return in_group_numbers(value, () if forms is None else forms.to_group)
-
-    @cached_property
-    def sizes(self) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-        """Tasks of each subtopology, by its id."""
-        return np.array(task_sizes(self.plan.partitions_by_task), np.int64)
+    sizes = np.array(task_sizes(plan.partitions_by_task), np.int64)
+    read = []
+    for each in members:
+        member = replace(each, owned_partitions=_known(each.owned_partitions, plan))
+        value = decoded[member.member_id]
+        if isinstance(value, Subscription):
+            read.append(_bounded(member, value, plan, generation, sizes))
+        else:
+            why = value if isinstance(value, str) else ""
+            subscription = None if isinstance(value, str) else value
+            read.append(
+                ReadMember(member=member, plan=plan, subscription=subscription, why_quarantined=why)
+            )
+    return read
 
 
-def read_member(member: GroupMember, bounds: Bounds) -> ReadMember:
-    """Return a member with its decoded subscription restricted to the bounds; never raises."""
-    member = replace(member, owned_partitions=_known(member.owned_partitions, bounds.plan))
-    why = bounds.ignored.get(member.member_id)
-    if why is not None:
-        return _quarantined(member, why, bounds)
-    value = bounds.decoded[member.member_id]
-    if isinstance(value, DecodeError):
-        return _quarantined(member, str(value), bounds)
-    if not isinstance(value, Subscription):
-        return ReadMember(member=member, plan=bounds.plan, subscription=value)
-    return _bounded(member, value, bounds)
-
-
-def _quarantined(member: GroupMember, why: str, bounds: Bounds) -> ReadMember:
-    return ReadMember(member=member, plan=bounds.plan, subscription=None, why_quarantined=why)
-
-
-def _bounded(member: GroupMember, value: Subscription, bounds: Bounds) -> ReadMember:
+def _bounded(
+    member: GroupMember,
+    value: Subscription,
+    plan: TaskPlan,
+    generation: int,
+    sizes: npt.NDArray[np.int64],
+) -> ReadMember:
     """The subscription without values that the group cannot contain."""
-    value = bounds.numbered(member.member_id, value)
-    sums = _planned(value.task_offset_sums, bounds)
+    sums = _planned(value.task_offset_sums, sizes)
     if sums is not value.task_offset_sums:
         value = replace(value, task_offset_sums=sums)
     warnings: tuple[str, ...] = ()
@@ -125,11 +104,11 @@ def _bounded(member: GroupMember, value: Subscription, bounds: Bounds) -> ReadMe
         warnings = (warning,)
         value = replace(value, user_endpoint=None)
     if value.native is not None:
-        native = _native(value.native, bounds)
+        native = _native(value.native, generation)
         if native is not value.native:
             value = replace(value, native=native)
         owned = member.owned_partitions or ()
-        listed = native_partitions(native, bounds.plan) if owned else ()
+        listed = native_partitions(native, plan) if owned else ()
         both = tuple(sorted({*owned} & {*listed}))
         # Some clients show only one of the two lists.
         if owned and listed and not len(both) == len(listed) == len(owned):
@@ -139,15 +118,14 @@ def _bounded(member: GroupMember, value: Subscription, bounds: Bounds) -> ReadMe
                 f" {len(both)} are in both"
             )
             member = replace(member, owned_partitions=both)
-            return _quarantined(member, why, bounds)
-    return ReadMember(member=member, plan=bounds.plan, subscription=value, warnings=warnings)
+            return ReadMember(member=member, plan=plan, subscription=None, why_quarantined=why)
+    return ReadMember(member=member, plan=plan, subscription=value, warnings=warnings)
 
 
-def _planned(sums: TaskOffsetSums, bounds: Bounds) -> TaskOffsetSums:
+def _planned(sums: TaskOffsetSums, sizes: npt.NDArray[np.int64]) -> TaskOffsetSums:
     """Only the tasks that the plan has."""
     if not len(sums):
         return sums
-    sizes = bounds.sizes
     within = (sums.subtopologies >= 0) & (sums.subtopologies < len(sizes))
     if len(sizes):
         places = np.where(within, sums.subtopologies, 0)
@@ -157,9 +135,9 @@ def _planned(sums: TaskOffsetSums, bounds: Bounds) -> TaskOffsetSums:
     return sums if within.all() else sums.only(within)
 
 
-def _native(value: NativeSubscription, bounds: Bounds) -> NativeSubscription:
+def _native(value: NativeSubscription, generation: int) -> NativeSubscription:
     """The native fields without a generation or an epoch that the group cannot have reached."""
-    if bounds.generation >= 0 and value.owned_generation >= bounds.generation:
+    if 0 <= generation <= value.owned_generation:
         value = replace(value, owned_generation=UNKNOWN_GENERATION)
     if value.view_epoch >= HIGHEST_EPOCH:
         value = replace(value, view_epoch=-1, view_checksum=0)

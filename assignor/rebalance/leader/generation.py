@@ -1,198 +1,102 @@
 """What a leader has decided about a generation before tasks are placed.
 
-`read_generation` restricts the decoded subscriptions to what the group can contain and decides
-versions, levels, runnable tasks and believed claims. Everything after it (placing, withholding,
-writing) works with the `Generation`.
+`read_group` decodes the subscriptions and plans the tasks. `decide_versions` restricts the
+subscriptions to what the group can contain and decides versions, levels, runnable tasks and
+believed claims. Everything after it (placing, withholding, writing) works with the `Generation`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 
 from assignor.errors import LeaderRefused
-from assignor.rebalance.forms import (
-    GroupTopologies,
-    Selection,
-    reached_rows,
-    restricted,
-    retired_sentences,
-    selected_plan,
-)
-from assignor.rebalance.leader.boundary import Bounds, Decoded, read_member
+from assignor.rebalance.leader.boundary import Decoded, decode_members, restrict_members
 from assignor.rebalance.leader.claims import Claims, believed_tasks, check_claims
-from assignor.rebalance.leader.finalized_levels import (
-    lacking_members,
-    levels_of_group,
-    without_tasks,
+from assignor.rebalance.leader.knowledge import (
+    LeaderInputs,
+    LeaderMemory,
+    LeaderSettings,
+    unknown_topic,
 )
-from assignor.rebalance.leader.knowledge import LeaderKnowledge, LeaderSettings, unknown_topic
-from assignor.rebalance.leader.members import (
-    GroupMember,
-    ReadMember,
-    endpoints_of,
-    kept_copies,
-    of_plan,
-    selection_of,
-    view_to_refer_to,
-    wants_shutdown,
-)
-from assignor.rebalance.leader.placements import Placement, merged_placements
-from assignor.topology import TaskPlan, without_subtopologies
-from encoding import (
-    AssignorError,
-    View,
-    ViewReference,
-    shown,
-)
-from encoding.native import ReachedRow
-from probing import (
-    EARLIEST_NATIVE_VERSION,
-    Content,
-    LeaderDecision,
-    Release,
-    decide_answers,
-    protocol_level,
-)
-from probing.features import TOPOLOGY_VERSION, FinalizedLevels
+from assignor.rebalance.leader.members import GroupMember, ReadMember, of_plan, wants_shutdown
+from assignor.rebalance.leader.parts.absent import GroupLevels, LeaderParts, OneTopology
+from assignor.topology import SubtopologyWaits, TaskPlan, without_subtopologies
+from encoding import AssignorError, Subscription, shown
+from probing import Content, LeaderDecision, Release, decide_answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupRequest:
-    """The arguments of `assign_group`, with what follows from them.
+class Group:
+    """A group with its subscriptions decoded once, and the tasks of all its subtopologies.
 
-    ``decoded`` has the subscription of every member, or why it cannot be decoded. ``topologies`` is
-    None under an emulated Kafka leader. ``plan_warnings`` are about subtopologies of other members.
+    Attributes:
+        settings, parts: of the leader.
+        members: every member of the generation, sorted.
+        decoded: member id -> its subscription, in its own task numbers, or why it cannot be read.
+        topologies: which member can run what.
+        plan: the tasks; plan_warnings: about subtopologies that have none.
+        memory, inputs: as given, without what is about other tasks.
     """
 
     settings: LeaderSettings
+    parts: LeaderParts
     members: tuple[GroupMember, ...]
-    plan: TaskPlan
-    knowledge: LeaderKnowledge
-    held_view: View | None
     decoded: Mapping[str, Decoded]
-    topologies: GroupTopologies | None = None
-    plan_warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NativeMember:
-    """What the leader needs to know of a native member to answer it.
-
-    Attributes:
-        version: native version of the body or trailer that it can read.
-        held: the view that it reported, or None.
-    """
-
-    version: int
-    held: ViewReference | None
+    topologies: OneTopology
+    plan: TaskPlan
+    plan_warnings: tuple[str, ...]
+    memory: LeaderMemory
+    inputs: LeaderInputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """A group as its leader has read it, with everything decided but the placement.
+    """A group with everything decided but the placement.
 
     Attributes:
-        request: the arguments of `assign_group`.
+        group: what the leader has read.
         members: those that support the finalized levels, unreadable and excluded ones among them;
             `able_members` is without these two.
+        natives: members that read native bodies, by id.
         plan: the tasks that can be assigned now.
         decision: versions and contents of the answers, by `probing`.
-        levels: finalized levels that hold in the group from now on.
-        natives: members that read native bodies, by id.
+        levels: what finalized levels mean in the group.
+        topologies: which tasks run, and who can run them.
         claims: which claims of members are believed.
         quarantined: member id -> why its bytes are not used.
         joined: (member id, used version, latest supported version) of every readable member.
         warnings: for the operator.
-        transient: see `GroupAnswer`.
-        selection: which tasks run in which form; None: the group has one topology.
-        excluded: members whose topology is refused or not known yet; they keep no tasks.
+        transient: see `Replies`.
     """
 
-    request: GroupRequest
+    group: Group
     members: tuple[ReadMember, ...]
+    natives: Mapping[str, ReadMember]
     plan: TaskPlan
     decision: LeaderDecision
-    levels: FinalizedLevels
-    natives: Mapping[str, NativeMember]
+    levels: GroupLevels
+    topologies: OneTopology
     claims: Claims
     quarantined: Mapping[str, str]
     joined: tuple[tuple[str, int, int], ...]
     warnings: tuple[str, ...]
     transient: frozenset[str] = frozenset()
-    selection: Selection | None = None
-    excluded: frozenset[str] = frozenset()
-
-    @property
-    def numbered_by(self) -> tuple[bytes, ...]:
-        """Content of each subtopology, for answers; empty where all members run version 1."""
-        topologies = self.request.topologies
-        if topologies is None:
-            return ()
-        has_forms = topologies.is_mixed or not self.settings.carried.is_plain
-        if not has_forms:
-            return ()
-        # A member need not know the numbers of subtopologies that have no tasks.
-        needed = (task.subtopology + 1 for task in self.request.plan.partitions_by_task)
-        return topologies.forms[: max(topologies.base_size, *needed, 0)]
-
-    @property
-    def reached(self) -> tuple[ReachedRow, ...]:
-        """The memory of reached versions, for answers."""
-        return () if self.selection is None else reached_rows(self.selection.reached)
-
-    @property
-    def describes(self) -> bool:
-        """Whether members have to describe their topologies from now on."""
-        topologies = self.request.topologies
-        return topologies is not None and topologies.is_mixed
-
-    def shares(self) -> list["Generation"]:
-        """The generation once for each set of members that can run the same tasks."""
-        selection = self.selection
-        if selection is None:
-            return [self]
-        able = {member.id for member in self.able_members()}
-        if selection.is_everything and all(able <= s.members for s in selection.shares):
-            return [self]
-        narrowed = []
-        for share in selection.shares:
-            plan = restricted(self.plan, share.tasks)
-            members = tuple(
-                of_plan(member, plan)
-                for member in self.members
-                if member.id in share.members or member.id not in able
-            )
-            narrowed.append(replace(self, plan=plan, members=members))
-        return narrowed
-
-    def joined_placement(self, placements: Sequence[Placement]) -> Placement:
-        """The placement of the group: of its shares and pinned tasks; asked members join again."""
-        asked = self.request.topologies.asked if self.request.topologies else ()
-        if len(placements) == 1 and not asked and not (self.selection and self.selection.pinned):
-            return placements[0]
-        joined = merged_placements(placements)
-        stateful, most = self.plan.stateful_tasks, self.settings.config.num_standby_replicas
-        copies = kept_copies(self.able_members(), self.selection, stateful, most)
-        active = dict(joined.active_by_member)
-        for task, member in sorted(self.selection.pinned.items() if self.selection else ()):
-            active[member] = tuple(sorted({*active.get(member, ()), task}))
-        return replace(
-            joined,
-            active_by_member=active,
-            standby_by_member={**joined.standby_by_member, **copies},
-            endpoint_by_member=endpoints_of(self.able_members()),
-            next_rebalance_ms={**joined.next_rebalance_ms, **dict.fromkeys(sorted(asked), 0)},
-        )
-
-    @property
-    def knowledge(self) -> LeaderKnowledge:
-        """What the leader knows besides the subscriptions."""
-        return self.request.knowledge
 
     @property
     def settings(self) -> LeaderSettings:
         """Release, topology, configuration and strategy of the leader."""
-        return self.request.settings
+        return self.group.settings
+
+    @property
+    def memory(self) -> LeaderMemory:
+        """What the leader remembers of the rebalances before."""
+        return self.group.memory
+
+    @property
+    def inputs(self) -> LeaderInputs:
+        """What is true now."""
+        return self.group.inputs
 
     @property
     def quarantined_ids(self) -> frozenset[str]:
@@ -201,50 +105,80 @@ class Generation:
 
     def able_members(self) -> list[ReadMember]:
         """The members that can be given tasks: all but quarantined and excluded ones."""
-        left_out = self.quarantined_ids | self.excluded
+        left_out = self.quarantined_ids | self.topologies.excluded.keys()
         return [member for member in self.members if member.id not in left_out]
 
 
-def read_generation(request: GroupRequest, ignored: Mapping[str, str]) -> Generation:
-    """Read a group and decide everything but the placement.
+def read_group(
+    settings: LeaderSettings,
+    parts: LeaderParts,
+    members: Sequence[GroupMember],
+    partition_counts: Mapping[str, int],
+    *,
+    memory: LeaderMemory,
+    inputs: LeaderInputs,
+) -> Group:
+    """Decode the subscriptions and plan the tasks.
+
+    Raises:
+        TaskAssignmentError: the leader's topology does not fit the partition counts.
+    """
+    decoded = decode_members(members, settings.release)
+    topologies = OneTopology(settings.subtopologies)
+    if parts.topologies is not None:
+        readable = {m: value for m, value in decoded.items() if isinstance(value, Subscription)}
+        topologies = parts.topologies(readable, partition_counts)
+    plan, plan_warnings = topologies.plan(partition_counts)
+    memory, inputs = topologies.usable(memory, inputs)
+    return Group(
+        settings=settings,
+        parts=parts,
+        members=tuple(sorted(members, key=attrgetter("member_id"))),
+        decoded=decoded,
+        topologies=topologies,
+        plan=plan,
+        plan_warnings=plan_warnings,
+        memory=memory,
+        inputs=inputs,
+    )
+
+
+def decide_versions(group: Group, ignored: Mapping[str, str]) -> Generation:
+    """Restrict what the members wrote, and decide everything but the placement.
 
     Args:
-        request: the group.
+        group: as read.
         ignored: member id -> why its bytes are not used, whatever they contain.
 
     Raises:
         LeaderRefused: a leader of this release fails on the group's versions, as Kafka's did.
     """
-    settings, knowledge, bounds = request.settings, request.knowledge, _bounds(request, ignored)
-    everyone = [read_member(member, bounds) for member in request.members]
-    group_levels = levels_of_group(settings.release, everyone, knowledge.levels)
-    levels = group_levels.levels
-    lacking = lacking_members(everyone, levels)
-    members = tuple(member for member in everyone if member.id not in lacking)
-    excluded = {} if request.topologies is None else request.topologies.excluded
-    decision = without_tasks(
-        _decide_versions(settings.release, everyone, levels), lacking.keys() | excluded.keys()
+    memory, inputs = group.memory, group.inputs
+    everyone = _restricted(group, ignored)
+    levels = group.parts.levels(everyone)
+    taskless = {**levels.lacking, **group.topologies.excluded}
+    decision = _decided_answers(group.settings.release, everyone, levels, taskless)
+    members = tuple(member for member in everyone if member.id not in levels.lacking)
+    waiting = _waiting_subtopologies(members, inputs.waits)
+    running = partial(believed_tasks, members, memory.claims, generation=inputs.generation)
+    topologies, plan = group.topologies.select(
+        without_subtopologies(group.plan, waiting), members, running, levels.topology
     )
-    waiting = _waiting_subtopologies(members, knowledge)
-    plan = without_subtopologies(request.plan, waiting)
-    believed = partial(believed_tasks, members, knowledge.claims, generation=knowledge.generation)
-    level = levels.level_of(TOPOLOGY_VERSION) or None
-    selection = selection_of(request.topologies, plan, members, believed, level=level)
-    plan = plan if selection is None else selected_plan(plan, selection)
-    if plan is not request.plan:
+    if plan is not group.plan:
         members = tuple(of_plan(member, plan) for member in members)
     quarantined = {
         member.id: member.why_quarantined for member in members if member.why_quarantined
     }
-    claims = check_claims(members, knowledge.claims, generation=knowledge.generation)
-    waits, transient = _waits(plan, waiting, knowledge)
+    claims = check_claims(members, memory.claims, generation=inputs.generation)
+    waits, transient = _waits(plan, waiting, inputs.waits)
     return Generation(
-        request=request,
+        group=group,
         members=members,
+        natives={m.id: m for m in everyone if m.versions.native_version is not None},
         plan=plan,
         decision=decision,
         levels=levels,
-        natives=_native_members(settings.release, everyone),
+        topologies=topologies,
         claims=claims,
         quarantined=quarantined,
         joined=tuple(
@@ -254,89 +188,80 @@ def read_generation(request: GroupRequest, ignored: Mapping[str, str]) -> Genera
         ),
         warnings=(
             *waits,
-            *_left_out(request, quarantined, lacking | excluded),
+            *_left_out(group, quarantined, taskless),
             *(warning for member in everyone for warning in member.warnings),
-            *group_levels.warnings,
+            *levels.warnings,
             *claims.warnings,
         ),
         transient=transient,
-        selection=selection,
-        excluded=frozenset(excluded),
     )
 
 
-def _bounds(request: GroupRequest, ignored: Mapping[str, str]) -> Bounds:
-    return Bounds(
-        plan=request.plan,
-        generation=request.knowledge.generation,
-        ignored=ignored,
-        decoded=request.decoded,
-        topologies=request.topologies,
-    )
+def _restricted(group: Group, ignored: Mapping[str, str]) -> list[ReadMember]:
+    """The members, with tasks in the group's numbers."""
+    decoded: dict[str, Decoded] = {**group.decoded, **ignored}
+    for member, value in decoded.items():
+        if isinstance(value, Subscription):
+            decoded[member] = group.topologies.numbered(member, value)
+    return restrict_members(group.members, decoded, group.plan, group.inputs.generation)
 
 
-def _decide_versions(
-    release: Release, members: Sequence[ReadMember], levels: FinalizedLevels
+def _decided_answers(
+    release: Release,
+    members: Sequence[ReadMember],
+    levels: GroupLevels,
+    taskless: Collection[str],
 ) -> LeaderDecision:
+    """The versions and contents of all answers; those of `taskless` members have no tasks."""
     decision = decide_answers(
-        release, [member.versions for member in members], level=protocol_level(levels)
+        release, [member.versions for member in members], level=levels.protocol
     )
     if decision.refusal is not None:
         raise LeaderRefused(decision.refusal.why)
-    if not any(map(wants_shutdown, members)):
+    contents = dict.fromkeys(taskless, Content.EMPTY)
+    if any(map(wants_shutdown, members)):
+        # Every member stops: each answer keeps its version and has error 4 and no tasks (KIP-671).
+        decision = replace(decision, error_code=int(AssignorError.SHUTDOWN_REQUESTED))
+        contents = {**dict.fromkeys((m.id for m in members), Content.ERROR), **contents}
+    if not contents:
         return decision
-    # Every member stops: each answer keeps its version and has error 4 and no tasks (KIP-671).
-    return replace(
-        decision,
-        error_code=int(AssignorError.SHUTDOWN_REQUESTED),
-        answers=tuple(replace(answer, content=Content.ERROR) for answer in decision.answers),
+    answers = (
+        replace(answer, content=contents.get(answer.member_id, answer.content))
+        for answer in decision.answers
     )
+    return replace(decision, answers=tuple(answers))
 
 
 def _waiting_subtopologies(
-    members: Sequence[ReadMember], knowledge: LeaderKnowledge
+    members: Sequence[ReadMember], waits: Mapping[int, SubtopologyWaits]
 ) -> dict[int, str]:
     """Subtopologies without tasks this time; one that ran keeps running unless it is refused."""
-    if not knowledge.waits:
+    if not waits:
         return {}
     ran = {t.subtopology for member in members for t in (*member.ran, *member.standbys)}
     return {
         subtopology: reason.why
-        for subtopology, reason in knowledge.waits.items()
+        for subtopology, reason in waits.items()
         if reason.refused or subtopology not in ran
     }
 
 
 def _waits(
-    plan: TaskPlan, waiting: Mapping[int, str], knowledge: LeaderKnowledge
+    plan: TaskPlan, waiting: Mapping[int, str], reasons: Mapping[int, SubtopologyWaits]
 ) -> tuple[list[str], frozenset[str]]:
-    """Warnings about topics and subtopologies without tasks, and those of them that will pass."""
+    """Warnings about topics and subtopologies without tasks, and the temporary ones of them."""
     unknown = [unknown_topic(topic) for topic in plan.unknown_topics]
     waits = {number: f"subtopology {number} waits: {why}" for number, why in waiting.items()}
-    passing = (waits[number] for number in waits if not knowledge.waits[number].refused)
+    passing = (waits[number] for number in waits if not reasons[number].refused)
     return [*unknown, *(waits[number] for number in sorted(waits))], frozenset((*unknown, *passing))
 
 
 def _left_out(
-    request: GroupRequest, quarantined: Mapping[str, str], taskless: Mapping[str, str]
+    group: Group, quarantined: Mapping[str, str], taskless: Mapping[str, str]
 ) -> list[str]:
     """Warnings about members and subtopologies that are left out."""
     return [
         *(f"quarantined {shown(m)}: {shown(why)}" for m, why in sorted(quarantined.items())),
         *(f"{shown(member)} gets no tasks: {why}" for member, why in taskless.items()),
-        *request.plan_warnings,
-        *(retired_sentences(request.topologies) if request.topologies else ()),
+        *group.plan_warnings,
     ]
-
-
-def _native_members(release: Release, members: Sequence[ReadMember]) -> dict[str, NativeMember]:
-    """Members that read native bodies, as a native leader sees them; a JVM leader sees none."""
-    natives: dict[str, NativeMember] = {}
-    for member in members if release.is_native else ():
-        latest = member.versions.native_version
-        if latest is not None:
-            version = max(
-                (v for v in release.native_versions if v <= latest), default=EARLIEST_NATIVE_VERSION
-            )
-            natives[member.id] = NativeMember(version=version, held=view_to_refer_to(member))
-    return natives

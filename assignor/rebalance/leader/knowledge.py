@@ -1,4 +1,4 @@
-"""What a leader knows besides the subscriptions: its settings, and what it has learnt."""
+"""What a leader knows besides the subscriptions: settings, memory, and what is true now."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -6,17 +6,14 @@ from typing import TypeVar
 
 from assignor.config import AssignmentConfig
 from assignor.placement import Strategy, high_availability
-from assignor.rebalance.forms import NO_TOPOLOGIES, TopologyMemory, plain
 from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
 from assignor.rebalance.leader.members import UNKNOWN_GENERATION
 from assignor.rebalance.leader.record_budget import GROUP_RECORD_LIMIT
 from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
-from assignor.topology import CarriedTopologies, Subtopology, SubtopologyWaits
+from assignor.topology import CarriedTopologies, Subtopology, SubtopologyWaits, plain
 from encoding import TaskId
 from probing import Release
-from probing.features import UNKNOWN_LEVELS, FinalizedLevels
-from probing.topologies import Reached
 
 T = TypeVar("T")
 
@@ -55,93 +52,77 @@ class LeaderSettings:
         return CarriedTopologies(subtopologies=self.subtopologies, versions=self.versions)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderKnowledge:
-    """What a leader has learnt outside the subscriptions; everything is optional.
+@dataclass(frozen=True, kw_only=True)
+class LeaderInputs:
+    """What is true at one rebalance; everything is optional.
 
     Attributes:
         end_offset_sums: stateful task -> sum of its changelogs' end offsets; None: not known now.
+        leader_id: member id of this leader; its answer carries the time of the next rebalance.
+        now_ms: epoch milliseconds.
+        generation: the rebalance's generation; -1 if the client does not tell.
+        waits: subtopology id -> why its tasks cannot be assigned; tasks that ran already keep
+            running, unless the subtopology is refused.
+    """
+
+    end_offset_sums: Mapping[TaskId, int] | None = None
+    leader_id: str | None = None
+    now_ms: int = 0
+    generation: int = UNKNOWN_GENERATION
+    waits: Mapping[int, SubtopologyWaits] = field(default_factory=dict)
+
+    def without_subtopologies(self, numbers: Collection[int]) -> "LeaderInputs":
+        """Return these inputs without tasks of some subtopologies."""
+        sums = self.end_offset_sums
+        return replace(
+            self,
+            waits={number: why for number, why in self.waits.items() if number not in numbers},
+            end_offset_sums=None if sums is None else _other_tasks(sums, numbers),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaderMemory:
+    """What a leader remembers from one rebalance to the next.
+
+    Attributes:
         lags_before: process id -> `least_lags` when they were last compared; a warm-up whose lag
             does not shrink causes no further probing rebalances.
         lags_at_ms: when that was, epoch milliseconds. Lags are compared again after the probing
             interval: a restore may need so long to begin. 0: not known, they are compared now.
-        failures: of the strategy, as the previous answer returned them.
-        stalled: copies whose lag did not shrink, as the previous answer returned them.
-        levels: the newest finalized levels that this leader knows; a member that reports newer ones
-            corrects it (KIP-584).
-        persistent_version: of this leader's own stores (KIP-384); 0: it has none.
-        leader_id: member id of this leader; its answer carries the time of the next rebalance.
-        now_ms: epoch milliseconds.
+        failures: failures of the strategy.
+        stalled: copies whose lag did not shrink.
         claims: which member got and which waits for which task, if this leader also led the
-            previous rebalance.
-        generation: of this rebalance; -1 if the client does not tell.
-        waits: subtopology id -> why its tasks cannot be assigned; tasks that ran already go on,
-            unless the subtopology is refused.
-        topologies: what this leader remembers of its members' topologies.
-        reached: reached versions of the topology that this leader knows besides its subscription.
+            previous rebalance. They count once the answer has arrived at the leader itself.
+        topologies: what the part that follows topology changes remembers; the other steps do not
+            use it.
     """
 
-    end_offset_sums: Mapping[TaskId, int] | None = None
     lags_before: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
     lags_at_ms: int = 0
     failures: StrategyFailures = NO_FAILURES
     stalled: StalledCopies = NONE_STALLED
-    levels: FinalizedLevels = UNKNOWN_LEVELS
-    persistent_version: int = 0
-    leader_id: str | None = None
-    now_ms: int = 0
     claims: ClaimMemory = NO_CLAIMS
-    generation: int = UNKNOWN_GENERATION
-    waits: Mapping[int, SubtopologyWaits] = field(default_factory=dict)
-    topologies: TopologyMemory = NO_TOPOLOGIES
-    reached: Mapping[bytes, Reached] = field(default_factory=dict)
+    topologies: object = None
 
-    def without_subtopologies(self, numbers: Collection[int]) -> "LeaderKnowledge":
-        """Return this memory without what is known of tasks of some subtopologies.
-
-        Args:
-            numbers: that are of another subtopology since.
-        """
-        if not numbers:
-            return self
-
-        def kept(by_task: Mapping[TaskId, T]) -> dict[TaskId, T]:
-            return {t: value for t, value in by_task.items() if t.subtopology not in numbers}
-
-        claims, sums = self.claims, self.end_offset_sums
+    def forget_subtopologies(self, numbers: Collection[int]) -> "LeaderMemory":
+        """Return this memory without tasks of some subtopologies."""
+        claims = self.claims
         return replace(
             self,
-            waits={number: why for number, why in self.waits.items() if number not in numbers},
-            end_offset_sums=None if sums is None else kept(sums),
-            lags_before={process: kept(lags) for process, lags in self.lags_before.items()},
+            lags_before={p: _other_tasks(lags, numbers) for p, lags in self.lags_before.items()},
             stalled=self.stalled.without_subtopologies(numbers),
             claims=replace(
                 claims,
-                given=kept(claims.given),
-                withheld=kept(claims.withheld),
-                waited=kept(claims.waited),
+                given=_other_tasks(claims.given, numbers),
+                withheld=_other_tasks(claims.withheld, numbers),
+                waited=_other_tasks(claims.waited, numbers),
             ),
         )
 
-    def of_a_follower(self) -> "LeaderKnowledge":
-        """Return this memory after an answer of another leader: without what is of the past.
 
-        Lags, failures of the strategy and stalled copies are compared with those of the previous
-        rebalance, which the other leader has decided.
-        """
-        return replace(
-            self, lags_before={}, lags_at_ms=0, failures=NO_FAILURES, stalled=NONE_STALLED
-        )
+NO_MEMORY = LeaderMemory()
 
-    def with_new_topologies(self, decided: "LeaderKnowledge") -> "LeaderKnowledge":
-        """Return this memory for a second decision of the same rebalance.
 
-        Only what members described is taken over: the lags, copies and questions of the first
-        decision are of the same rebalance, not of the one before.
-
-        Args:
-            decided: what the first decision remembered.
-        """
-        found = decided.topologies
-        topologies = replace(self.topologies, appended=found.appended, described=found.described)
-        return replace(self, topologies=topologies)
+def _other_tasks(by_task: Mapping[TaskId, T], numbers: Collection[int]) -> dict[TaskId, T]:
+    return {task: value for task, value in by_task.items() if task.subtopology not in numbers}

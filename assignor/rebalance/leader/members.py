@@ -1,6 +1,6 @@
 """Members of a group as the leader has read them, and the processes that they belong to."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, ClientInput
-from assignor.rebalance.forms import GroupTopologies, Selection, select_tasks
 from assignor.topology import TaskPlan
 from encoding import (
     RUNNING,
@@ -19,16 +18,15 @@ from encoding import (
     Subscription,
     TaskId,
     TopicPartition,
-    ViewReference,
 )
 from probing import (
+    ASSIGNMENT_PROTOCOL,
     EARLIEST_NATIVE_VERSION,
     RELEASES,
     UNKNOWN_VERSION,
     MemberVersions,
     RebalanceProtocol,
 )
-from probing.features import ASSIGNMENT_PROTOCOL
 
 UNKNOWN_GENERATION = -1
 # The lowest latest version of a JVM member that may be cooperative.
@@ -59,8 +57,8 @@ class GroupMember:
 class ReadMember:
     """A member with its decoded subscription, a future one, or the reason why there is neither.
 
-    `boundary.read_member` makes it; everything in it is about tasks and partitions of the plan.
-    What follows from the subscription is computed once, when first asked for.
+    `boundary.restrict_members` makes it; all tasks and partitions in it are those of the plan. What
+    follows from the subscription is computed once, when first asked for.
     """
 
     member: GroupMember
@@ -159,31 +157,6 @@ def of_plan(member: ReadMember, plan: TaskPlan) -> ReadMember:
     return replace(member, plan=plan, subscription=value)
 
 
-def selection_of(
-    topologies: GroupTopologies | None,
-    plan: TaskPlan,
-    members: Sequence[ReadMember],
-    running: Callable[[], Mapping[str, AbstractSet[TaskId]]],
-    *,
-    level: int | None,
-) -> Selection | None:
-    """Return which tasks run in which form; None where the group has one topology, never changed.
-
-    Args:
-        topologies: of the group; None under a leader of Kafka's.
-        plan: the tasks of all subtopologies whose topics exist.
-        members: those that can have tasks.
-        running: returns member id -> tasks that it ran, as far as it is believed.
-        level: the finalized level of `topology.version`.
-    """
-    if topologies is None:
-        return None
-    if not topologies.is_mixed and not any(carrier.reached for carrier in topologies.carriers):
-        return None
-    able = {member.id for member in members if not member.why_quarantined}
-    return select_tasks(topologies, plan, running(), able=able, level=level)
-
-
 def _versions_of(member: ReadMember) -> MemberVersions:
     value = member.subscription
     if value is None:
@@ -269,45 +242,6 @@ def clients_of(
     return clients
 
 
-def kept_copies(
-    members: Sequence[ReadMember],
-    selection: Selection | None,
-    stateful: AbstractSet[TaskId],
-    most: int,
-) -> dict[str, tuple[TaskId, ...]]:
-    """Return the standby tasks that go on while every task stays with its member.
-
-    Args:
-        members: those that can be given tasks.
-        selection: which member keeps which task; it may keep no copies.
-        stateful: tasks that have state.
-        most: standby copies of a task; of more, those with most of the changelog are kept.
-
-    Returns:
-        Member id -> tasks. A process has one copy of a task, the active one among them.
-    """
-    if selection is None or not selection.keeps_copies:
-        return {}
-    owners = selection.pinned
-    clients = {member.id: member.client for member in members}
-    copies: dict[TaskId, list[tuple[int, str]]] = {}
-    for member in members:
-        if not isinstance(member.subscription, Subscription):
-            continue
-        sums = dict(member.subscription.task_offset_sums)
-        for task in member.standbys:
-            if task in owners and task in stateful:
-                copies.setdefault(task, []).append((-sums[task], member.id))
-    kept: dict[str, list[TaskId]] = {}
-    for task in sorted(copies):
-        taken = {clients.get(owners[task])}
-        for _, member_id in sorted(copies[task]):
-            if clients[member_id] not in taken and len(taken) <= most:
-                taken.add(clients[member_id])
-                kept.setdefault(member_id, []).append(task)
-    return {member_id: tuple(tasks) for member_id, tasks in sorted(kept.items())}
-
-
 def task_lag(offset_sum: int, end: int | None) -> int:
     """Return the lag of a copy from its reported offset sum and the end of its changelog."""
     if offset_sum == RUNNING:
@@ -327,16 +261,3 @@ def endpoints_of(members: Sequence[ReadMember]) -> dict[str, str]:
         for member in members
         if isinstance(member.subscription, Subscription) and member.subscription.user_endpoint
     }
-
-
-def view_to_refer_to(member: ReadMember) -> ViewReference | None:
-    """Return the view that an answer may refer to.
-
-    None for a static member, and for one whose layout cannot tell: after a restart it gets the same
-    bytes again and no longer holds the view that they would refer to.
-    """
-    native = member.native
-    if native is None or native.view_epoch < 0:
-        return None
-    is_dynamic = native.instance_id is None and native.carries("instance_id")
-    return ViewReference(native.view_epoch, native.view_checksum) if is_dynamic else None

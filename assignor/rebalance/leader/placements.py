@@ -5,15 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from assignor.rebalance.leader.knowledge import NO_MEMORY, LeaderMemory
 from assignor.rebalance.leader.members import ReadMember
-from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
-from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
 from encoding import TaskId, TopicPartition, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """The tasks of each member, by member id, and what the leader remembers of them.
+    """The tasks of each member, by member id.
 
     Attributes:
         active_by_member, standby_by_member: tasks; a missing member gets none.
@@ -24,7 +23,8 @@ class Placement:
         withheld_by_member: partitions that a member waits for until their owners revoke them.
         unassigned: tasks that no member gets now, as another one still owns their partitions.
         warnings: for the operator.
-        transient, lags, lags_at_ms, failures, stalled: see `GroupAnswer`.
+        transient: see `Replies`.
+        memory: for the next rebalance, still without claims.
     """
 
     active_by_member: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
@@ -37,10 +37,7 @@ class Placement:
     unassigned: frozenset[TaskId] = frozenset()
     warnings: tuple[str, ...] = ()
     transient: frozenset[str] = frozenset()
-    lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
-    lags_at_ms: int = 0
-    failures: StrategyFailures = NO_FAILURES
-    stalled: StalledCopies = NONE_STALLED
+    memory: LeaderMemory = NO_MEMORY
 
 
 _OF_COORDINATOR: Final = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
@@ -67,44 +64,4 @@ def with_client_ids(placement: Placement, members: Sequence[ReadMember]) -> Plac
         placement,
         warnings=tuple(map(named, placement.warnings)),
         transient=frozenset(map(named, placement.transient)),
-    )
-
-
-def merged_placements(placements: Sequence[Placement]) -> Placement:
-    """Return the placements of disjoint tasks as one."""
-    if not placements:
-        return Placement()
-    active: dict[str, tuple[TaskId, ...]] = {}
-    standby: dict[str, tuple[TaskId, ...]] = {}
-    warmup: dict[str, tuple[TaskId, ...]] = {}
-    partitions: dict[str, tuple[TopicPartition, ...]] = {}
-    next_ms: dict[str, int] = {}
-    lags: dict[str, dict[TaskId, int]] = {}
-    for each in placements:
-        for found, given in (
-            (active, each.active_by_member),
-            (standby, each.standby_by_member),
-            (warmup, each.warmup_by_member),
-        ):
-            for member, tasks in given.items():
-                found[member] = tuple(sorted({*found.get(member, ()), *tasks}))
-        for member, owned in each.partitions_by_member.items():
-            partitions[member] = tuple(sorted({*partitions.get(member, ()), *owned}))
-        for member, at_ms in each.next_rebalance_ms.items():
-            next_ms[member] = min(at_ms, next_ms.get(member, at_ms))
-        for process, by_task in each.lags.items():
-            lags.setdefault(process, {}).update(by_task)
-    return Placement(
-        active_by_member=active,
-        standby_by_member=standby,
-        warmup_by_member=warmup,
-        partitions_by_member=partitions,
-        next_rebalance_ms=next_ms,
-        unassigned=frozenset().union(*(each.unassigned for each in placements)),
-        warnings=tuple(dict.fromkeys(w for each in placements for w in each.warnings)),
-        transient=frozenset().union(*(each.transient for each in placements)),
-        lags=lags,
-        lags_at_ms=max(each.lags_at_ms for each in placements),
-        failures=max((each.failures for each in placements), key=lambda f: f.count),
-        stalled=max((each.stalled for each in placements), key=lambda s: s.looks),
     )

@@ -6,7 +6,7 @@ breaks a rule is reported and called again later, so that a single mistake never
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from assignor.placement import (
     ClientInput,
@@ -46,54 +46,58 @@ def place_tasks(generation: Generation) -> Placement:
     """
     if _keeps_previous(generation):
         return keep_previous(generation)
-    knowledge, config = generation.knowledge, generation.settings.config
+    memory, inputs, config = generation.memory, generation.inputs, generation.settings.config
     kept = held_by_quarantined(generation)
     able = generation.able_members()
     is_early = _is_early(generation)
     clients = _clients(generation, able, is_early=is_early)
     if not clients:
-        return _without_clients(generation, kept)
+        return kept
     state = group_state(
-        tasks=generation.plan.partitions_by_task.keys() - kept.tasks,
+        tasks=generation.plan.partitions_by_task.keys() - kept.unassigned,
         stateful_tasks=generation.plan.stateful_tasks,
         clients=clients,
         config=config,
-        end_offset_sums=knowledge.end_offset_sums,
+        end_offset_sums=inputs.end_offset_sums,
     )
     tried = attempt(
-        generation.settings.strategy, state, before=knowledge.failures, now_ms=knowledge.now_ms
+        generation.settings.strategy, state, before=memory.failures, now_ms=inputs.now_ms
     )
     stalled, news = _stalled(state, tried, generation)
     # What a strategy could not have may come with the next client; a client that makes no progress
     # and a share that is not reached are reported once.
     shares = share_warnings(state, tried.assignment) if news else ()
     active, standby, warmup = _by_thread(able, state, tried.assignment, generation.claims)
-    placement = Placement(
+    placement = replace(
+        kept,
         active_by_member=active,
         standby_by_member=standby,
         warmup_by_member=warmup,
-        partitions_by_member=kept.partitions_by_member,
         endpoint_by_member=endpoints_of(able),
-        next_rebalance_ms=_next_rebalance(tried, stalled, generation, kept.tasks),
-        unassigned=kept.tasks,
+        next_rebalance_ms=_next_rebalance(tried, stalled, generation, kept.unassigned),
         warnings=(*state.warnings, *news, *tried.warnings, *kept.warnings),
         transient=frozenset((*state.warnings, *news)).difference(shares),
-        lags=remembered_lags(
-            clients, state, tried.assignment, knowledge.lags_before if is_early else None
+        memory=replace(
+            memory,
+            lags_before=remembered_lags(
+                clients, state, tried.assignment, memory.lags_before if is_early else None
+            ),
+            lags_at_ms=memory.lags_at_ms if is_early else inputs.now_ms,
+            failures=tried.failures,
+            stalled=stalled,
         ),
-        lags_at_ms=knowledge.lags_at_ms if is_early else knowledge.now_ms,
-        failures=tried.failures,
-        stalled=stalled,
     )
     return with_client_ids(placement, able)
 
 
 def _is_early(generation: Generation) -> bool:
     """Whether lags were compared so recently that a copy without progress may be about to begin."""
-    knowledge, config = generation.knowledge, generation.settings.config
-    age_ms = knowledge.now_ms - knowledge.lags_at_ms
+    lags_at_ms = generation.memory.lags_at_ms
+    age_ms = generation.inputs.now_ms - lags_at_ms
     # Below 0 the clock was set back.
-    return bool(knowledge.lags_at_ms) and 0 <= age_ms < config.probing_rebalance_interval_ms
+    return bool(lags_at_ms) and (
+        0 <= age_ms < generation.settings.config.probing_rebalance_interval_ms
+    )
 
 
 def _clients(
@@ -103,16 +107,16 @@ def _clients(
 
     While it is early, these are the copies that made none when lags were last compared.
     """
-    knowledge = generation.knowledge
-    before = knowledge.lags_before
+    memory, inputs = generation.memory, generation.inputs
+    before = memory.lags_before
     if is_early:
-        known = knowledge.stalled.copies
+        known = memory.stalled.copies
         before = {
             name: {task: lag for task, lag in lags.items() if (name, task) in known}
             for name, lags in before.items()
         }
-    clients = clients_of(able, knowledge.end_offset_sums or {}, before, generation.claims.ignored)
-    was_stuck = knowledge.stalled.stuck_at(knowledge.now_ms)
+    clients = clients_of(able, inputs.end_offset_sums or {}, before, generation.claims.ignored)
+    was_stuck = memory.stalled.stuck_at(inputs.now_ms)
     limit = generation.settings.config.acceptable_recovery_lag
     return [
         replace(client, stuck=is_stuck(client, limit, was_stuck=client.process_id in was_stuck))
@@ -120,23 +124,12 @@ def _clients(
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptByQuarantined:
-    """What members keep whose bytes cannot be read.
+def held_by_quarantined(generation: Generation) -> Placement:
+    """Return what members keep whose bytes cannot be read, as far as their claims are believed.
 
-    Attributes:
-        partitions_by_member: of believed claims, by member id; one entry for each of them.
-        tasks: those that no other member can be given therefore.
-        warnings: of tasks that no member can run, since such a member has a part of their inputs.
+    No other member can be given these tasks, which are `unassigned`. The warnings are about tasks
+    that no member can run, since such a member has a part of their inputs.
     """
-
-    partitions_by_member: Mapping[str, tuple[TopicPartition, ...]]
-    tasks: frozenset[TaskId]
-    warnings: tuple[str, ...]
-
-
-def held_by_quarantined(generation: Generation) -> KeptByQuarantined:
-    """Partitions that members with unreadable bytes keep, as far as they are believed."""
     plan, claims = generation.plan, generation.claims
     quarantined = generation.quarantined_ids
     kept: dict[str, tuple[TopicPartition, ...]] = {}
@@ -160,19 +153,11 @@ def held_by_quarantined(generation: Generation) -> KeptByQuarantined:
                 f"no member runs {', '.join(map(str, halves[:_LISTED]))} ({len(halves)} tasks): the"
                 f" quarantined member {shown(member.id)} owns a part of their inputs"
             )
-    return KeptByQuarantined(
-        partitions_by_member=kept, tasks=frozenset(frozen), warnings=tuple(warnings)
-    )
-
-
-def _without_clients(generation: Generation, kept: KeptByQuarantined) -> Placement:
-    """No member can be given tasks; quarantined members keep theirs."""
     return Placement(
-        partitions_by_member=kept.partitions_by_member,
-        unassigned=kept.tasks,
-        warnings=kept.warnings,
-        failures=generation.knowledge.failures,
-        stalled=generation.knowledge.stalled,
+        partitions_by_member=kept,
+        unassigned=frozenset(frozen),
+        warnings=tuple(warnings),
+        memory=replace(generation.memory, lags_before={}, lags_at_ms=0),
     )
 
 
@@ -183,14 +168,14 @@ def _stalled(
 
     While a strategy that failed is in its back-off, the memory stays as it was.
     """
-    answer, before = tried.assignment, generation.knowledge.stalled
+    answer, before = tried.assignment, generation.memory.stalled
     if tried.failures.count:
         return before, answer.warnings
     now = stalled_now(
         state,
         answer,
         before=before,
-        now_ms=generation.knowledge.now_ms,
+        now_ms=generation.inputs.now_ms,
         interval_ms=generation.settings.config.probing_rebalance_interval_ms,
     )
     return now, news_of(state, answer, before=before, now=now)
@@ -200,21 +185,21 @@ def _next_rebalance(
     tried: Attempt, stalled: StalledCopies, generation: Generation, frozen: AbstractSet[TaskId]
 ) -> dict[str, int]:
     """When the leader asks for a follow-up rebalance, if at all."""
-    knowledge = generation.knowledge
+    inputs = generation.inputs
     interval_ms = generation.settings.config.probing_rebalance_interval_ms
-    if knowledge.leader_id is None:
+    if inputs.leader_id is None:
         return {}
     times_ms = []
     if frozen:
-        wait_ms = knowledge.claims.backoff_ms(frozen) or FIRST_CLAIM_BACKOFF_MS
-        times_ms.append(knowledge.now_ms + wait_ms)
+        wait_ms = generation.memory.claims.backoff_ms(frozen) or FIRST_CLAIM_BACKOFF_MS
+        times_ms.append(inputs.now_ms + wait_ms)
     if tried.failures.count:
         times_ms.append(tried.failures.retry_at_ms)
     elif tried.assignment.followup:
-        times_ms.append(knowledge.now_ms + interval_ms)
+        times_ms.append(inputs.now_ms + interval_ms)
     elif stalled.look_at_ms:
         times_ms.append(stalled.look_at_ms)
-    return {knowledge.leader_id: min(times_ms)} if times_ms else {}
+    return {inputs.leader_id: min(times_ms)} if times_ms else {}
 
 
 def _by_thread(
@@ -266,7 +251,7 @@ def keep_tasks(generation: Generation, why: str) -> Placement:
         generation: the group.
         why: why there is no placement by the strategy; the caller reports it.
     """
-    plan, claims, knowledge = generation.plan, generation.claims, generation.knowledge
+    plan, claims, inputs = generation.plan, generation.claims, generation.inputs
     kept = held_by_quarantined(generation)
     able = generation.able_members()
     ran = {
@@ -274,31 +259,28 @@ def keep_tasks(generation: Generation, why: str) -> Placement:
         for member in reversed(able)
         for task in sorted(member.ran)
         if task in plan.partitions_by_task
-        and task not in kept.tasks
+        and task not in kept.unassigned
         and claims.is_believed(member.id, task)
     }
     active: dict[str, list[TaskId]] = {}
     for task, name in ran.items():
         active.setdefault(name, []).append(task)
-    unowned = sorted(plan.partitions_by_task.keys() - ran.keys() - kept.tasks)
+    unowned = sorted(plan.partitions_by_task.keys() - ran.keys() - kept.unassigned)
     names = [member.id for member in able]
     load = {name: len(active.get(name, ())) for name in names}
     dealt: Mapping[str, tuple[TaskId, ...]] = {}
     if names:
         dealt = assign_threads(unowned, threads=names, owner_by_task={}, load_by_thread=load)
-    failures = failed_again(knowledge.failures, now_ms=knowledge.now_ms, why=why)
-    next_ms = {} if knowledge.leader_id is None else {knowledge.leader_id: failures.retry_at_ms}
-    return Placement(
+    failures = failed_again(generation.memory.failures, now_ms=inputs.now_ms, why=why)
+    next_ms = {} if inputs.leader_id is None else {inputs.leader_id: failures.retry_at_ms}
+    return replace(
+        kept,
         active_by_member={
             name: tuple(sorted((*active.get(name, ()), *dealt.get(name, ())))) for name in names
         },
-        partitions_by_member=kept.partitions_by_member,
         endpoint_by_member=endpoints_of(able),
         next_rebalance_ms=next_ms,
-        unassigned=kept.tasks,
-        warnings=kept.warnings,
-        failures=failures,
-        stalled=knowledge.stalled,
+        memory=replace(kept.memory, failures=failures),
     )
 
 

@@ -6,14 +6,12 @@ from system_tests.cluster.machines.content import (
     Dropped,
     Entry,
     EntryKind,
-    Rewritten,
     rewrite_content,
 )
 from system_tests.cluster.machines.controller import (
     AcceptNode,
     AnswerUpdate,
     AppendRecords,
-    ControllerCommand,
     ControllerEvent,
     ControllerState,
     FenceNode,
@@ -44,7 +42,7 @@ from system_tests.cluster.machines.replica import (
     load_snapshot,
     replica_step,
 )
-from system_tests.cluster.machines.roles import ROLE_RULES, Reaction, ReadNumbers
+from system_tests.cluster.machines.roles import ROLE_RULES, Reaction
 
 __all__ = [
     "KAFKA_CONTENT",
@@ -55,7 +53,6 @@ __all__ = [
     "BatchRead",
     "ContentRecord",
     "ContentSchema",
-    "ControllerCommand",
     "ControllerEvent",
     "ControllerState",
     "Dropped",
@@ -70,7 +67,6 @@ __all__ = [
     "NodeUnregistered",
     "PublishLevels",
     "Reaction",
-    "ReadNumbers",
     "Record",
     "Registration",
     "RejectNode",
@@ -78,7 +74,6 @@ __all__ = [
     "ReplicaCommand",
     "ReplicaState",
     "RewriteState",
-    "Rewritten",
     "Snapshot",
     "UnfenceNode",
     "UpdateAsked",

@@ -7,7 +7,6 @@ from system_tests.sim.world.disk import StateRates
 from system_tests.sim.world.leading import lead
 from system_tests.sim.world.observing import (
     has_forgotten,
-    next_followup_ms,
     rested,
     routed_by,
 )
@@ -52,7 +51,6 @@ __all__ = [
     "forget_answers",
     "has_forgotten",
     "lead",
-    "next_followup_ms",
     "read_assignment",
     "read_subscription",
     "rested",

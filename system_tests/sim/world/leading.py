@@ -106,11 +106,11 @@ def lead(
     return Led(
         assignments=parts,
         lowest_supported=answer.decision.lowest_supported_version,
-        lags=answer.lags,
+        lags=answer.memory.lags_before,
         claims=answer.claims,
         happening=_happening(behaviour, application, answer, parts, place),
-        stalled=answer.stalled,
-        topologies=answer.topologies,
+        stalled=answer.memory.stalled,
+        topologies=answer.remembered().topologies,
         decided=_decided(behaviour, application, members, answer, place),
     )
 

@@ -72,7 +72,7 @@ def test_a_subscription_that_is_read_again_is_read_as_this_reader_would():
     future = decode_members([member], old)["a"]
     assert type(future).__name__ == "FutureSubscription"
     unreadable = GroupMember(member_id="a", user_data=b"\0")
-    assert isinstance(decode_members([unreadable], native)["a"], DecodeError)
+    assert isinstance(decode_members([unreadable], native)["a"], str), "why"
 
 
 def test_a_subscription_of_few_tasks_is_written_once_and_of_many_each_time():

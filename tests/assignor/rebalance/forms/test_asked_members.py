@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from assignor.rebalance.forms import TopologyMemory, program_fingerprint, read_topologies
-from assignor.rebalance.forms.asking import ASKS_MOST, Asked
-from assignor.rebalance.forms.carried import rows_of
+from assignor.rebalance.forms.asking import ASKS_MOST, Asked, TopologyMemory
+from assignor.rebalance.forms.carried import program_fingerprint, rows_of
+from assignor.rebalance.forms.group import read_topologies
 from assignor.topology import carried_topologies
 from encoding import RUNNING, TaskId
 from probing.topologies import MOST_ASKED
@@ -57,7 +57,7 @@ def test_a_claim_takes_no_task_while_other_members_are_asked(name):
     group.lead(
         thief(group.programs["m0"], name, group.generation), hostile(fingerprint=b"no topol")
     )
-    assert group.last.topologies.asked
+    assert group.last.memory.topologies.asked
     assert {m: group.last.answers[m].partitions for m in group.members} == ran
     assert group.last.answers[name].partitions == ()
 
@@ -89,11 +89,11 @@ def test_a_member_that_misses_the_question_is_asked_again(cooperative, misses):
     group.start("m1", UNKNOWN)
     for _ in range(misses):
         group.rebalance("m0", missing={"m1"})
-        assert group.last.topologies.asked.keys() == {"m1"}
+        assert group.last.memory.topologies.asked.keys() == {"m1"}
         assert group.last.answers["m1"].assignment.native.describe_topology
     # It takes the question, and describes its topology in the next rebalance.
     assert group.settle("m0") == 2
-    assert group.last.topologies.asked == {}
+    assert group.last.memory.topologies.asked == {}
     assert (group.forms("lines"), group.forms("other")) == ([("counts",)] * 4, [()] * 2)
     assert group.settle("m0") == 1
 
@@ -120,7 +120,7 @@ def test_a_member_that_took_the_question_and_describes_nothing_is_of_an_old_rele
     program = program_fingerprint(carried_topologies([NEW], "app"))
     fields = {"fingerprint": program, "version": 2}
     group.lead(hostile(**fields))
-    assert group.last.topologies.asked.keys() == {"x"}
+    assert group.last.memory.topologies.asked.keys() == {"x"}
     for _ in range(2):
         group.lead(hostile(**fields, owned_generation=group.generation))
         [warning] = [w for w in group.last.warnings if "x gets no tasks" in w]
@@ -159,7 +159,7 @@ def test_an_asked_rebalance_tells_what_the_group_has_reached():
     group.start("m2", counting())
     group.start("m3", UNKNOWN)
     group.rebalance("m1")
-    assert group.last.topologies.asked.keys() == {"m3"}
+    assert group.last.memory.topologies.asked.keys() == {"m3"}
     for name in ("m2", "m3"):
         assert group.members[name].topology.reached == reached
 
@@ -179,7 +179,7 @@ def test_standbys_go_on_while_members_are_asked(cooperative, program):
     assert sum(map(len, before.values())) == 4
     group.start("m3", UNKNOWN)
     group.rebalance("m0")
-    assert group.last.topologies.asked.keys() == {"m3"}
+    assert group.last.memory.topologies.asked.keys() == {"m3"}
     assert copies_of(group) == {**before, "m3": {}}
     assert group.owners("lines") == ran
     group.settle("m0")
@@ -215,5 +215,5 @@ def test_without_standby_replicas_a_copy_on_disk_does_not_become_one():
     group.sums = {"m1": dict.fromkeys(group.members["m0"].held.active, 5)}
     group.start("m2", UNKNOWN)
     group.rebalance("m0")
-    assert group.last.topologies.asked
+    assert group.last.memory.topologies.asked
     assert copies_of(group) == {"m0": {}, "m1": {}, "m2": {}}

@@ -1,7 +1,6 @@
 """A member that keeps claiming a partition whose form changes does not keep it from others."""
 
-from assignor.rebalance.forms import program_fingerprint
-from assignor.rebalance.forms.carried import rows_of
+from assignor.rebalance.forms.carried import program_fingerprint, rows_of
 from assignor.rebalance.leader.claims import PATIENCE
 from assignor.topology import carried_topologies
 from encoding import RUNNING, TaskId, TopicPartition

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from assignor import LeaderKnowledge, Topology
-from assignor.rebalance.forms import program_fingerprint
+from assignor import Topology
+from assignor.rebalance.forms.carried import program_fingerprint
 from assignor.rebalance.leader.claims import ClaimMemory
+from assignor.rebalance.leader.knowledge import LeaderInputs, LeaderMemory
 from assignor.topology import SubtopologyWaits, carried_topologies, content_fingerprint
 from encoding import TaskId, decode_assignment
 from encoding.native import ReachedRow, SubtopologyRow
@@ -113,7 +114,7 @@ def test_rows_that_do_not_go_together_with_others_are_refused_alone(name):
         assert why in warning
         assert group.last.waiting == ()
     assert group.lead() == before
-    assert group.last.topologies.appended == ()
+    assert group.last.memory.topologies.appended == ()
 
 
 def test_rows_beside_the_honest_ones_get_their_own_tasks_only():
@@ -166,11 +167,11 @@ def test_numbers_are_free_again_when_no_member_carries_the_subtopology():
     for generation in range(6):
         rows = [row([f"z{generation}-{n}"]) for n in range(256)]
         assert group.lead(hostile(*rows, fingerprint=bytes([generation]) * 8)) == before
-        assert len(group.last.topologies.appended) <= 1 + 2 * 256
+        assert len(group.last.memory.topologies.appended) <= 1 + 2 * 256
     group.start("m2", counting(10, stores=("counts", "more")))
     group.lead()
     group.lead()
-    assert len(group.last.topologies.appended) == 2
+    assert len(group.last.memory.topologies.appended) == 2
     assert group.forms("lines").count(("counts", "more")) > 0
 
 
@@ -183,18 +184,18 @@ def test_a_number_that_is_used_again_has_no_knowledge_of_the_tasks_before():
         group.knowledge["m0"], end_offset_sums=tasks, lags_before={"p": tasks}, waits={1: WAITS}
     )
     group.lead(hostile(row(["app-z"], repartition=[("app-z", 2)]), fingerprint=b"c" * 8))
-    assert [p.source_topics for p in group.last.topologies.appended] == [("app-z",), ("more",)]
+    assert [p.source_topics for p in group.last.memory.topologies.appended] == [
+        ("app-z",),
+        ("more",),
+    ]
     # It does not wait for what the subtopology before it waited for.
     assert len(group.last.answers["x"].partitions) == 2
-    kept = LeaderKnowledge(
-        end_offset_sums=tasks,
-        lags_before={"p": tasks},
-        waits={1: WAITS},
-        claims=ClaimMemory(given=dict.fromkeys(tasks, "x"), withheld=tasks, waited=tasks),
-    ).without_subtopologies({1})
+    claims = ClaimMemory(given=dict.fromkeys(tasks, "x"), withheld=tasks, waited=tasks)
+    kept = LeaderMemory(lags_before={"p": tasks}, claims=claims).forget_subtopologies({1})
+    inputs = LeaderInputs(end_offset_sums=tasks, waits={1: WAITS}).without_subtopologies({1})
     left = {TaskId(0, 0)}
-    assert kept.waits == {}
-    assert kept.end_offset_sums.keys() == kept.lags_before["p"].keys() == left
+    assert inputs.waits == {}
+    assert inputs.end_offset_sums.keys() == kept.lags_before["p"].keys() == left
     assert kept.claims.given.keys() == kept.claims.withheld.keys() == kept.claims.waited.keys()
 
 

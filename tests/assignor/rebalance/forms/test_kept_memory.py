@@ -2,7 +2,7 @@
 
 import pytest
 
-from assignor.rebalance.forms import OwnTopology
+from assignor.rebalance.forms.own import OwnTopology
 from assignor.topology import carried_topologies, content_fingerprint
 from probing.topologies import HIGHEST_EPOCH, MOST_AHEAD, MOST_ENTRIES, Reached
 from tests.assignor.rebalance.forms.mixed_group import MixedGroup, counting

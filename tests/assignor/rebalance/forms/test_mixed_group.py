@@ -91,7 +91,7 @@ def test_a_new_leader_that_knows_no_other_topology_takes_no_more_than_its_share(
     group.start("a", counting(2, stores=BOTH), reached=kept)
     before = {p: name for name in "bc" for p in partitions_of(group, name)}
     group.rebalance("a")
-    assert set(group.last.topologies.asked) == {"b", "c"}
+    assert set(group.last.memory.topologies.asked) == {"b", "c"}
     assert group.settle("a") <= 3
     after = {p: name for p, (name, _) in group.owners("lines").items()}
     stayed = [p for p, name in before.items() if after[p] == name]
@@ -113,7 +113,7 @@ def test_members_that_carry_both_wait_for_one_that_is_asked_what_it_carries():
     for name, carried in (("a", both), ("b", both), ("c", both[:1])):
         group.start(name, *carried)
     group.rebalance("a")
-    assert set(group.last.topologies.asked) == {"c"}
+    assert set(group.last.memory.topologies.asked) == {"c"}
     group.settle("a")
     assert group.forms("lines") == [OLD] * 4
 

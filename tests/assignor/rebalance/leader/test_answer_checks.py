@@ -79,7 +79,7 @@ def test_answers_that_break_a_rule_are_not_sent_and_tasks_stay_where_they_ran(mo
     assert group.owners() == before
     [warning] = [warning for warning in group.last.warnings if "goes to both" in warning]
     assert "tasks stay where they ran" in warning
-    assert group.last.failures.count == 1
+    assert group.last.memory.failures.count == 1
     assert group.last.answers["a"].assignment.next_rebalance_ms == 11_000, "the next rebalance"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from assignor import GroupMember, LeaderKnowledge, assign_group
 from assignor.rebalance.leader import placing
-from assignor.rebalance.leader.boundary import Bounds, decode_members, read_member
+from assignor.rebalance.leader.boundary import decode_members, restrict_members
 from assignor.rebalance.leader.claims import (
     LONG_PATIENCE,
     PATIENCE,
@@ -31,7 +31,7 @@ PLAN = plan_tasks(TOPOLOGY.subtopologies("app"), {"lines": 6})
 
 def read(member, generation=-1):
     decoded = decode_members([member], NATIVE)
-    return read_member(member, Bounds(plan=PLAN, decoded=decoded, generation=generation))
+    return restrict_members([member], decoded, PLAN, generation)[0]
 
 
 def sums_of(columns, names=None):

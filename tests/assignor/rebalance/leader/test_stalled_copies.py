@@ -57,7 +57,11 @@ class Led:
             self.offset = next(self.offsets)
         knowledge = LeaderKnowledge(leader_id="a", now_ms=self.now_ms, end_offset_sums=ENDS)
         if self.last is not None:
-            knowledge = replace(knowledge, lags_before=self.last.lags, stalled=self.last.stalled)
+            knowledge = replace(
+                knowledge,
+                lags_before=self.last.memory.lags_before,
+                stalled=self.last.memory.stalled,
+            )
         blobs = []
         for name, member in self.group.members.items():
             sums = dict.fromkeys(member.held.active, RUNNING)
@@ -117,7 +121,7 @@ def test_when_the_lag_shrinks_at_last_the_task_moves():
     led.round(at_ms or led.now_ms)
     assert warnings == []
     assert led.moved() == 1
-    assert led.last.stalled == NONE_STALLED
+    assert led.last.memory.stalled == NONE_STALLED
 
 
 def test_jvm_members_come_no_nearer_like_native_ones():
@@ -131,7 +135,7 @@ def test_more_stuck_newcomers_than_warm_ups_take_turns_once_and_starve_nobody():
     # At each check every client has its turn again, which takes a few probing intervals.
     assert [wait for wait in waits if wait != 10] == [20, 40, 80, 160, 320, None]
     assert [led.moved(name) for name in "abcd"] == [6, 0, 0, 2]
-    assert led.last.stalled.looks == LOOKS_MOST
+    assert led.last.memory.stalled.looks == LOOKS_MOST
 
 
 def test_when_all_newcomers_are_stuck_the_looks_end_too():
@@ -180,7 +184,7 @@ def test_a_rebalance_in_between_does_not_count_as_a_look():
     at_ms, _ = led.round(21 * MINUTE)
     again_ms, warnings = led.round(22 * MINUTE)
     assert (again_ms, warnings) == (at_ms, [])
-    assert led.last.stalled.looks == 1
+    assert led.last.memory.stalled.looks == 1
 
 
 def stalled_state(*clients):
@@ -241,7 +245,7 @@ def test_a_clock_that_was_set_back_does_not_make_a_leader_wait_for_a_year():
 def test_copies_of_subtopologies_with_new_numbers_are_forgotten():
     copies = frozenset({("b", TaskId(0, 0)), ("b", TaskId(1, 0))})
     knowledge = LeaderKnowledge(stalled=StalledCopies(looks=2, copies=copies))
-    kept = knowledge.without_subtopologies([1]).stalled
+    kept = knowledge.forget_subtopologies([1]).stalled
     assert kept == StalledCopies(looks=2, copies=frozenset({("b", TaskId(0, 0))}))
 
 
@@ -258,7 +262,7 @@ class Leftovers(Led):
 
     def round(self, now_ms=0):
         self.now_ms = now_ms or self.now_ms
-        before = {} if self.last is None else {"lags_before": self.last.lags}
+        before = {} if self.last is None else {"lags_before": self.last.memory.lags_before}
         blobs = []
         for name, member in self.group.members.items():
             sums = dict.fromkeys(ENDS, 1_000) if name == "b" else {}
@@ -266,7 +270,7 @@ class Leftovers(Led):
             sums |= dict.fromkeys(member.held.active, RUNNING)
             sums = {task: sums[task] for task in sums if task.partition < self.partitions}
             blobs.append(GroupMember(member_id=name, user_data=member.subscription(sums)[1]))
-        stalled = NONE_STALLED if self.last is None else self.last.stalled
+        stalled = NONE_STALLED if self.last is None else self.last.memory.stalled
         self.last = assign_group(
             self.group.settings("native"),
             blobs,

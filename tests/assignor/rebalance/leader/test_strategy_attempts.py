@@ -169,16 +169,20 @@ def test_a_leader_keeps_the_assignment_asks_for_a_follow_up_and_recovers():
     group.join("d")
     failed = round_of(group, LeaderKnowledge(leader_id="a", now_ms=50_000))
     assert group.owners() == before
-    assert failed.failures.count == 1
+    assert failed.memory.failures.count == 1
     assert [w for w in failed.warnings if "called again in 10 s" in w]
     looks = {m: decode_assignment(a.user_data).next_rebalance_ms for m, a in failed.answers.items()}
-    assert looks.pop("a") == failed.failures.retry_at_ms == 60_000
+    assert looks.pop("a") == failed.memory.failures.retry_at_ms == 60_000
     assert set(looks.values()) == {NO_REBALANCE}
     strategy.fails = False
-    early = round_of(group, LeaderKnowledge(leader_id="a", now_ms=55_000, failures=failed.failures))
+    early = round_of(
+        group, LeaderKnowledge(leader_id="a", now_ms=55_000, failures=failed.memory.failures)
+    )
     assert group.owners() == before
-    again = round_of(group, LeaderKnowledge(leader_id="a", now_ms=60_000, failures=early.failures))
-    assert again.failures == NO_FAILURES
+    again = round_of(
+        group, LeaderKnowledge(leader_id="a", now_ms=60_000, failures=early.memory.failures)
+    )
+    assert again.memory.failures == NO_FAILURES
     assert len(group.members["d"].held.active) > 0
 
 
@@ -190,8 +194,10 @@ def test_a_clock_that_was_set_back_does_not_make_a_strategy_wait_for_a_year():
     year_ms = 365 * 86_400_000
     failed = round_of(group, LeaderKnowledge(leader_id="a", now_ms=year_ms))
     strategy.fails = False
-    again = round_of(group, LeaderKnowledge(leader_id="a", now_ms=1, failures=failed.failures))
-    assert again.failures == NO_FAILURES
+    again = round_of(
+        group, LeaderKnowledge(leader_id="a", now_ms=1, failures=failed.memory.failures)
+    )
+    assert again.memory.failures == NO_FAILURES
 
 
 def test_a_leader_that_cannot_ask_for_follow_ups_keeps_the_assignment_all_the_same():
@@ -207,5 +213,5 @@ def test_while_a_strategy_fails_stalled_copies_are_remembered_as_they_were():
     group.join("a")
     stalled = StalledCopies(looks=2, look_at_ms=90_000, clients=frozenset({"b"}))
     answer = round_of(group, LeaderKnowledge(leader_id="a", now_ms=50_000, stalled=stalled))
-    assert answer.failures.count == 1
-    assert answer.stalled == stalled
+    assert answer.memory.failures.count == 1
+    assert answer.memory.stalled == stalled

@@ -4,13 +4,13 @@ The newest levels that any member knows hold (KIP-584): they travel in the membe
 that a leader with late or stale information is corrected.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 
 from assignor.rebalance.leader.members import ReadMember
+from assignor.rebalance.leader.parts.absent import GroupLevels
 from assignor.rebalance.level_reports import reported_levels
 from encoding import NativeSubscription, shown
-from probing import Content, LeaderDecision, Release
+from probing import protocol_level
 from probing.features import (
     PERSISTENT_METADATA,
     TOPOLOGY_VERSION,
@@ -33,35 +33,42 @@ def levels_answered(levels: FinalizedLevels, persistent_version: int) -> Mapping
     return {PERSISTENT_METADATA: persistent_version} if says_own else levels.levels
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgreedLevels:
-    """The levels that hold in the group from now on.
+def agree_levels(
+    known: FinalizedLevels, persistent_version: int, members: Sequence[ReadMember]
+) -> GroupLevels:
+    """Return what finalized levels mean in a group with a native leader.
 
-    Attributes:
-        levels: the newest that are believed.
-        warnings: members that report newer ones that are not believed.
+    Args:
+        known: the newest levels that the leader knows.
+        persistent_version: of the leader's own stores (KIP-384); 0: it has none.
+        members: every member of the generation.
     """
-
-    levels: FinalizedLevels
-    warnings: tuple[str, ...] = ()
+    levels, warnings = levels_of_group(members, known)
+    return GroupLevels(
+        protocol=protocol_level(levels),
+        topology=levels.level_of(TOPOLOGY_VERSION) or None,
+        lacking=lacking_members(members, levels),
+        warnings=warnings,
+        answer_fields={
+            "feature_levels": levels_answered(levels, persistent_version),
+            "feature_epoch": levels.epoch,
+        },
+    )
 
 
 def levels_of_group(
-    release: Release, members: Sequence[ReadMember], known: FinalizedLevels
-) -> AgreedLevels:
-    """The levels that a native leader answers with; a JVM leader knows no levels.
+    members: Sequence[ReadMember], known: FinalizedLevels
+) -> tuple[FinalizedLevels, tuple[str, ...]]:
+    """Return the levels that hold in the group from now on, and warnings about doubted reports.
 
     The newest levels win, whichever member reports them (KIP-584). Levels newer than the leader's
     that only members of a single process report hold only if every member supports them, so that
     one process cannot make the others wait.
 
     Args:
-        release: the leader's.
         members: every member of the generation.
         known: the newest levels that the leader knows.
     """
-    if not release.is_native:
-        return AgreedLevels(levels=UNKNOWN_LEVELS)
     natives = _natives(members)
     client_of = {member.id: member.client for member in members}
     named: dict[FinalizedLevels, list[str]] = {}
@@ -81,7 +88,7 @@ def levels_of_group(
     newest = group_levels(known, believed)
     if known != UNKNOWN_LEVELS and newest.levels != known.levels and len(named[newest]) == 1:
         warnings.append(_changed(named[newest][0], known, newest))
-    return AgreedLevels(levels=newest, warnings=tuple(warnings))
+    return newest, tuple(warnings)
 
 
 def _changed(member: str, known: FinalizedLevels, newest: FinalizedLevels) -> str:
@@ -110,17 +117,6 @@ def lacking_members(members: Sequence[ReadMember], levels: FinalizedLevels) -> d
     """Member id -> why it does not support the levels: it gets them, no tasks, and leaves."""
     found = {member: _lacks(native, levels) for member, native in _natives(members).items()}
     return {member: why for member, why in found.items() if why}
-
-
-def without_tasks(decision: LeaderDecision, members: Collection[str]) -> LeaderDecision:
-    """The decision with answers without tasks for these members."""
-    if not members:
-        return decision
-    answers = (
-        replace(answer, content=Content.EMPTY) if answer.member_id in members else answer
-        for answer in decision.answers
-    )
-    return replace(decision, answers=tuple(answers))
 
 
 def _natives(members: Sequence[ReadMember]) -> dict[str, NativeSubscription]:
