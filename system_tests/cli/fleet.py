@@ -26,15 +26,15 @@ from system_tests.plan import (
     StepCost,
     UpgradePlan,
     Use,
+    assumptions,
     check_group,
     make_plan,
     plan_document,
     saved_group,
+    seconds_text,
     step_costs,
 )
-from system_tests.plan.cost_text import seconds_text
 from system_tests.plan.report import decision_of, write_plan_report
-from system_tests.plan.text import assumptions
 from system_tests.report import ReportError, check_report
 from system_tests.sim import OptionError
 

@@ -47,11 +47,11 @@ from system_tests.plan import (
     read_saved,
     read_saved_topology,
     read_uses,
+    spoken,
     step_costs,
     topology_lines,
     topology_plan,
 )
-from system_tests.plan.cost_text import spoken
 from system_tests.plan.report import decision_of, pictures_of, write_plan_report
 from system_tests.report import ReportError, check_report
 from system_tests.sim import OptionError

@@ -23,6 +23,7 @@ from system_tests.cli.options import (
     refuse_options,
 )
 from system_tests.plan import (
+    MOST_MEMBERS,
     SavedGroup,
     SimulatedGroup,
     as_static,
@@ -30,7 +31,6 @@ from system_tests.plan import (
     saved_group,
     scaled,
 )
-from system_tests.plan.group import MOST_MEMBERS
 from system_tests.sim.world import RESTARTS
 
 planned_group_options: Decorator = all_of(

@@ -17,8 +17,8 @@ from system_tests.plan.cost import (
     estimated_s,
     step_costs,
 )
-from system_tests.plan.cost_text import costs_lines
-from system_tests.plan.group import SimulatedGroup, scaled
+from system_tests.plan.cost_text import costs_lines, seconds_text, spoken
+from system_tests.plan.group import MOST_MEMBERS, SimulatedGroup, scaled
 from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import NOT_REHEARSED, not_rehearsed, rehearsal_of
 from system_tests.plan.saved import (
@@ -41,7 +41,7 @@ from system_tests.plan.streams import (
     restored_by_broker,
 )
 from system_tests.plan.streams import TARGET as STREAMS
-from system_tests.plan.text import plan_document, plan_lines
+from system_tests.plan.text import assumptions, plan_document, plan_lines
 from system_tests.plan.topologies import (
     PlannedTopology,
     TopologyPlan,
@@ -55,6 +55,7 @@ __all__ = [
     "CHANGES",
     "FATAL",
     "INITIAL_DELAY_MS",
+    "MOST_MEMBERS",
     "NOT_CHECKED",
     "NOT_REHEARSED",
     "RESTORE_RATE",
@@ -78,6 +79,7 @@ __all__ = [
     "Way",
     "When",
     "as_static",
+    "assumptions",
     "bounces_to_run",
     "changes_between",
     "check_group",
@@ -98,6 +100,8 @@ __all__ = [
     "restored_by_broker",
     "saved_group",
     "scaled",
+    "seconds_text",
+    "spoken",
     "step_costs",
     "topology_lines",
     "topology_plan",
