@@ -188,8 +188,8 @@ def _plan_fleet(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
 def _is_saved_streams_group(path: Path | None) -> bool:
     try:
         return path is not None and read_saved(path).is_streams_group
-    except ProblemError as error:
-        refuse(str(error))
+    except ProblemError:
+        return False  # said where the options are known to fit together
 
 
 def _refuse_directories(given: dict[str, Any]) -> None:

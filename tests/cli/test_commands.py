@@ -154,7 +154,7 @@ def test_every_program_has_a_version(program):
 QUICK = (
     (r"--seeds \d+", "--seeds 2 --workers 1"),
     (r"(PROGRAM explore .*)", r"\1 --max-states 50 --more-states 0"),
-    (r"(PROGRAM plan (?!.*--to streams).*)", r"\1 --seeds 1"),
+    (r"(PROGRAM plan (?!.*--(?:to streams|streams-group)).*)", r"\1 --seeds 1"),
     (r"--workers \d+", "--workers 1"),
 )
 NOT_RUN = (
