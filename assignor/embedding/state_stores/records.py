@@ -39,6 +39,8 @@ _FORMAT: Final = 1
 _EPOCH_LIMIT: Final = 1 << 62
 # Each claim adds 1, and no group makes so many: an owner so far ahead is not of this package.
 _EPOCH_JUMP: Final = 1 << 40
+# Epochs between those that end a write-back: more claims than members make between two of them.
+_CLAIMS_BETWEEN: Final = 1 << 30
 
 Writes = Mapping[bytes, bytes | None]
 """Key -> value; None deletes the key."""
@@ -163,6 +165,21 @@ def next_owner(last: Owner, process: bytes, *, name: str) -> Owner:
             "that its task cannot be claimed; another program wrote them: make the changelog anew"
         )
     return Owner(last.epoch + 1, process)
+
+
+def count_write_backs(owner: Owner) -> int:
+    """Return how often `assignor write-back` has written the state of the task of an owner."""
+    return owner.epoch // _CLAIMS_BETWEEN
+
+
+def write_back_owner(last: Owner, process: bytes, *, name: str) -> Owner:
+    """Return the owner that ends a write-back: the next one with a higher `count_write_backs`.
+
+    Raises:
+        StoreError: as `next_owner`.
+    """
+    epoch = (count_write_backs(last) + 1) * _CLAIMS_BETWEEN
+    return next_owner(Owner(epoch - 1, process), process, name=name)
 
 
 def commit_bytes(commit: Commit) -> bytes:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
-from assignor.embedding.errors import MemberStopped
+from assignor.embedding.errors import ChangelogLost, MemberStopped
 from assignor.embedding.input_rules import Held, InputFacts, LogRange, settle
 from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
@@ -28,6 +28,7 @@ from assignor.embedding.state_stores.tables import (
     REBUILD_AFTER_S,
     Moment,
     StateTable,
+    has_whole_task,
 )
 from assignor.logs import line_logger
 from encoding import TopicPartition
@@ -52,6 +53,7 @@ class Replica:
     Attributes:
         name, changelog, table: as given.
         restored: entries that `restore` has written or deleted since the last takeover began.
+        peers: the copies of all stores of its task, this one among them.
     """
 
     def __init__(
@@ -78,8 +80,8 @@ class Replica:
         self._is_second_try = self._is_slow = False
         # Why the copy is rebuilt with the next check, if it still lacks records.
         self._doubt = ""
-        self._kept = ""  # why `check_range` has refused this copy
         self.restored = 0
+        self.peers: tuple[Replica, ...] = (self,)
 
     @property
     def position(self) -> int:
@@ -129,7 +131,7 @@ class Replica:
             asked_ms: when the offsets were asked for, in ms since 1970; None: now.
 
         Raises:
-            MemberStopped: the changelog has lost what this copy has; the copy is kept.
+            ChangelogLost: the changelog has lost what this copy has, which stays as it is.
             StoreError: the table cannot be written.
         """
         self._clear_if_lost(LogRange(start, end, topic_id))
@@ -141,7 +143,7 @@ class Replica:
             _log.info(
                 "state of %s up to offset %s is rebuilt: %s", self._name, progress.position, why
             )
-            self.table.clear()
+            self._clear()
         self._take_range(start, end, topic_id, checked)
 
     def _take_range(self, start: int, end: int, topic_id: UUID | None, checked: Moment) -> None:
@@ -190,7 +192,7 @@ class Replica:
 
     def _clear_if_lost(self, log: LogRange) -> None:
         progress, table = self.table.progress, self.table
-        has_all = progress.claim == progress.owner != NOBODY
+        has_all = has_whole_task(peer.table.progress for peer in self.peers)
         facts = InputFacts(
             held=Held.CHANGELOG,
             partition=self.changelog,
@@ -200,23 +202,23 @@ class Replica:
             copy=table.place if has_all else "",
             remedy=table.remedy,
         )
-        if self._kept:
-            raise MemberStopped(self._kept)
         try:
             if progress != NO_PROGRESS and settle(facts) is None:
-                table.clear()
+                self._clear()
         except MemberStopped as error:
-            self._kept = str(error)
-            table.keep(self._kept)
-            raise
+            raise ChangelogLost(str(error), [self.changelog.topic]) from None
+
+    def _clear(self) -> None:
+        """Remove all entries: the other copies of the task do not have its whole state any more."""
+        self.table.clear()
+        for peer in self.peers:
+            if peer.table.progress.claim != NOBODY:
+                peer.table.apply({}, replace(peer.table.progress, claim=NOBODY))
 
     def note_complete(self, owner: Owner) -> None:
         """Note that the copy has all of its task's state, which this owner runs from now on.
 
-        It is, until it has read a record of another owner: worth more than a changelog that was
-        lost, so that `check_range` does not clear it. Kafka Streams wipes such a store
-        (`TaskCorruptedException`), and restores what the topic that it has made anew has: nothing
-        (KIP-698).
+        Until it reads a record of another owner, `check_range` does not clear it (KIP-698).
 
         Raises:
             StoreError: the table cannot be written.

@@ -4,7 +4,7 @@ import math
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice, takewhile
@@ -95,6 +95,16 @@ class Progress:
     claim: Owner = NOBODY
 
 
+def has_whole_task(copies: Iterable[Progress]) -> bool:
+    """Return whether the copies of a task's stores had its whole state when they were last written.
+
+    The last owner whose records they have ran the task with them, which each copy notes by itself.
+    """
+    found = tuple(copies)
+    last = max((copy.owner for copy in found), default=NOBODY)
+    return last != NOBODY and any(copy.claim == last for copy in found)
+
+
 REBUILD_AFTER_S: Final = 12 * 3600.0
 """Longest age at which a copy that is behind is not rebuilt.
 
@@ -182,14 +192,6 @@ class StateTable(Protocol):
         """What to do if it has state that its changelog has lost."""
         ...
 
-    def keep(self, why: str) -> None:
-        """Keep the table until the operator has done what `remedy` says; nothing opens it before.
-
-        Raises:
-            StoreError: that cannot be noted.
-        """
-        ...
-
     def close(self) -> None:
         """Close the table; twice is once."""
         ...
@@ -266,9 +268,6 @@ class DictTable:
             self._sorted = []
             self.progress = NO_PROGRESS
             self.unowned.clear()
-
-    def keep(self, why: str) -> None:
-        """Do nothing: it is kept as long as the process."""
 
     def close(self) -> None:
         """Release the memory."""
