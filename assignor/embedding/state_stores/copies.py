@@ -71,7 +71,7 @@ class TaskCopy:
     @property
     def has_whole_task(self) -> bool:
         """Whether the copies had the whole state of the task when they were last written."""
-        return has_whole_task(replica.table.progress for replica in self.replicas.values())
+        return has_whole_task(replica.table for replica in self.replicas.values())
 
     def activate(self) -> None:
         """Begin to take the task over, unless that has begun."""

@@ -192,7 +192,7 @@ class Replica:
 
     def _clear_if_lost(self, log: LogRange) -> None:
         progress, table = self.table.progress, self.table
-        has_all = has_whole_task(peer.table.progress for peer in self.peers)
+        has_all = has_whole_task(peer.table for peer in self.peers)
         facts = InputFacts(
             held=Held.CHANGELOG,
             partition=self.changelog,

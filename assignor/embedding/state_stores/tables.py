@@ -95,16 +95,6 @@ class Progress:
     claim: Owner = NOBODY
 
 
-def has_whole_task(copies: Iterable[Progress]) -> bool:
-    """Return whether the copies of a task's stores had its whole state when they were last written.
-
-    The last owner whose records they have ran the task with them, which each copy notes by itself.
-    """
-    found = tuple(copies)
-    last = max((copy.owner for copy in found), default=NOBODY)
-    return last != NOBODY and any(copy.claim == last for copy in found)
-
-
 REBUILD_AFTER_S: Final = 12 * 3600.0
 """Longest age at which a copy that is behind is not rebuilt.
 
@@ -195,6 +185,19 @@ class StateTable(Protocol):
     def close(self) -> None:
         """Close the table; twice is once."""
         ...
+
+
+def has_whole_task(tables: Iterable[StateTable]) -> bool:
+    """Return whether the copies of a task's stores had its whole state when they were last written.
+
+    The last owner whose records they have ran the task with them, which each copy notes by itself.
+    Copies of which nothing was written do not count.
+    """
+    found = tuple(tables)
+    last = max((table.progress.owner for table in found), default=NOBODY)
+    if last == NOBODY or all(table.progress.claim != last for table in found):
+        return False
+    return any(table.progress.commit or next(table.items(), None) for table in found)
 
 
 def change_keys(keys: set[bytes], changes: Mapping[bytes, bool]) -> None:

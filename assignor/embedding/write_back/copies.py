@@ -173,7 +173,7 @@ def _describe(found: KeptTask) -> None:
 def _problem(found: KeptTask) -> str:
     """Return why the copies do not have the whole state of their task at one moment."""
     stores = found.stores
-    if not has_whole_task(store.table.progress for store in stores.values()):
+    if not has_whole_task(store.table for store in stores.values()):
         return f"the copies in {found.directory} never had the whole state of the task"
     if not found.topics:
         return f"the copies in {found.directory} name no input topic; nothing was processed"

@@ -53,9 +53,11 @@ def refuse_topics(kept: KeptTask, counts: Mapping[str, int]) -> tuple[str, ...]:
     changelogs = [store.changelog for store in kept.stores.values()] + [*kept.missing.values()]
     return tuple(
         f"changelog {topic} "
-        + (f"has {counts[topic]} partitions instead of" if topic in counts else "does not exist;")
-        + f" {wanted}: "
-        + ("delete this topic, and " if topic in counts else "")
+        + (
+            f"has {counts[topic]} partitions instead of {wanted}: delete this topic, and "
+            if topic in counts
+            else "does not exist: "
+        )
         + f"create it with {wanted} partitions and cleanup.policy=compact, then run this command "
         "again; keep the state directory, it has the only copy"
         for topic, _ in sorted(changelogs)

@@ -2,17 +2,18 @@
 
 import json
 import threading
-from contextlib import redirect_stdout
+from contextlib import closing, redirect_stdout
 from io import StringIO
 
 import pytest
 
 from assignor import JSON, TEXT, SqliteStore
-from assignor.adapters.kafka_python import StreamsApplication
+from assignor.adapters.kafka_python import KafkaChangelogs, StreamsApplication
 from assignor.cli.toolkit import AnswerIsNo
 from assignor.cli.write_back import write_back
-from assignor.embedding import MemberStopped
-from encoding import TaskId
+from assignor.embedding import ClusterUnavailable, MemberStopped, NewRecord
+from encoding import TaskId, TopicPartition
+from system_tests.broker import BrokerConfig, running_broker
 from tests.assignor.adapters.reports.logs import COUNTING, GROUP, SESSION, filled, write
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -102,3 +103,21 @@ def test_kafka_10357_the_copy_of_a_running_owner_outlives_its_changelog(tmp_path
         with application("two") as app:
             app.run(stop)
             assert entries(app) == wanted
+
+
+def test_no_client_of_changelogs_makes_a_broker_create_a_topic():
+    """A changelog that came back with the broker's default number of partitions is of no use."""
+    config = BrokerConfig(topics={"in": 2}, auto_create_topics=True)
+    changelog = TopicPartition(CHANGELOG, 0)
+    with running_broker(config) as broker:
+        access = KafkaChangelogs(
+            bootstrap_servers=broker.bootstrap_servers, max_block_ms=300, request_timeout_ms=2000
+        )
+        with closing(access):
+            with pytest.raises(ClusterUnavailable):
+                access.append([NewRecord(partition=changelog, key=b"key", value=b"")])
+            with pytest.raises(ClusterUnavailable):
+                access.end_offsets([changelog])
+            with pytest.raises(ClusterUnavailable, match="does not exist, so no record can be wri"):
+                access.send("out", b"key", b"", None)
+        assert {partition.topic for partition in broker.end_offsets()} == {"in"}

@@ -6,12 +6,14 @@ Kafka Streams makes such a changelog anew in silence, and wipes the store that i
 
 import os
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
 from assignor.embedding import CopiesKept, DictStore, SqliteStore
 from assignor.embedding.kept import kept_notes
 from assignor.embedding.process_id import LockedDirectory
+from assignor.embedding.state_stores.local_state import LocalState
 from assignor.stores import StoreError
 from encoding import TaskId, TopicPartition
 from tests.assignor.embedding.state_stores.changelogs.losses import (
@@ -157,10 +159,15 @@ def test_a_copy_in_memory_can_be_read_until_the_process_ends(cluster, member):
 def test_copies_of_all_tasks_are_kept_also_of_those_that_do_not_run(
     cluster, member, owner, tmp_path
 ):
-    both = {TASK: INPUTS, TaskId(0, 1): (TopicPartition("orders", 1),)}
+    other, inputs = TaskId(0, 1), (TopicPartition("orders", 1),)
+    both = {TASK: INPUTS, other: inputs}
     owner.stores.on_tasks_assigned(both, {})
     owner.finish()
-    owner.revoke()
+    words = SimpleNamespace(topic="orders", partition=1, offset=0, timestamp=0, word="one")
+    owner.stores.process({inputs[0]: [words]}, owner.count)
+    # A task of which nothing was processed has nothing to keep.
+    owner.stores.on_tasks_assigned({**both, TaskId(0, 2): (TopicPartition("orders", 2),)}, {})
+    owner.finish()
     owner.stores.on_tasks_assigned({TASK: INPUTS}, {})
     owner.finish()
     make_anew(cluster)
@@ -169,6 +176,30 @@ def test_copies_of_all_tasks_are_kept_also_of_those_that_do_not_run(
         poll(owner)
     names = {f"{note.parent.name}/{note.name}" for note in kept_notes(tmp_path / "one")}
     assert names == {f"0_{n}/by-{s}.db.kept" for n in (0, 1) for s in ("letter", "word")}
+
+
+def test_an_interrupt_in_close_leaves_no_file_in_use(cluster, member, owner, monkeypatch):
+    def interrupt(*_):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LocalState, "close_copy", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        owner.stores.close()
+    run_and_compare(cluster, member)
+    owner.stores.close()
+
+
+def test_a_task_that_waits_for_its_files_is_logged_once(cluster, member, owner, caplog):
+    caplog.set_level("INFO")
+    second = member("one")
+    second.assign()
+    for _ in range(3):
+        second.stores.process({}, second.count)
+    assert caplog.text.count("task 0_0 waits: another member of this process has its files") == 1
+    owner.stores.close()
+    second.finish()
+    assert second.state() == cluster.expected()
 
 
 def test_a_kept_copy_is_not_removed_as_one_of_a_task_that_moved_away(

@@ -8,6 +8,7 @@ import pytest
 
 from assignor.embedding import CopiesKept
 from assignor.embedding.kept import kept_notes
+from assignor.embedding.write_back import open_kept, refuse_topics
 from tests.assignor.embedding.state_stores.changelogs.losses import (
     FILE,
     NOTE,
@@ -132,3 +133,27 @@ def test_hours_that_pass_before_a_write_back_change_nothing(
     run_other(cluster, member, "seven")
     assert write_back(cluster, tmp_path / "one") == []
     run_and_compare(cluster, member)
+
+
+@pytest.mark.parametrize(
+    ("counts", "found"),
+    [
+        ({}, "does not exist: create it with 1 partitions and cleanup.policy=compact"),
+        (
+            {"app-by-word-changelog": 3},
+            (
+                "has 3 partitions instead of 1: delete this topic, and create it with 1 partitions and "
+                "cleanup.policy=compact, then run this command again; keep the state directory, it has "
+                "the only copy"
+            ),
+        ),
+    ],
+)
+def test_a_changelog_with_other_partitions_is_refused(  # noqa: PLR0917 fixtures
+    cluster, member, owner, tmp_path, counts, found
+):
+    lose_and_stop(cluster, owner, tmp_path, make_anew)
+    with open_kept(tmp_path / "one") as [kept]:
+        known = {"orders": 1, "visits": 1, "app-by-letter-changelog": 1, **counts}
+        [refused] = refuse_topics(kept, known)
+    assert refused.startswith(f"changelog app-by-word-changelog {found}")
