@@ -47,6 +47,11 @@ class _Assignor(LazyGroup):
         "storage": Subcommand(
             "assignor.cli.storage", "storage", "Create and inspect a feature log directory."
         ),
+        "write-back": Subcommand(
+            "assignor.cli.write_back",
+            "write_back",
+            "Write kept copies of state stores back to changelogs that have lost records.",
+        ),
     }
 
 

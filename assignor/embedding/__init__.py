@@ -9,6 +9,7 @@ from assignor.embedding.cluster_view import ClusterKnowledge, ClusterWatch, lags
 from assignor.embedding.commit_metadata import COMMIT_METADATA, is_members_commit
 from assignor.embedding.errors import (
     LEFT_GROUP,
+    ChangelogLost,
     ClusterUnavailable,
     CopiesKept,
     ErrorPause,
@@ -71,6 +72,7 @@ __all__ = [
     "LEFT_GROUP",
     "TEXT",
     "ChangelogAccess",
+    "ChangelogLost",
     "ChangelogRecord",
     "ClusterAccess",
     "ClusterKnowledge",

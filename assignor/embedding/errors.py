@@ -6,7 +6,8 @@ RebalanceError                 encoding: never raised itself
   - ClusterUnavailable         the cluster did not answer, or refused, within the deadline
   - StateDirectoryLocked       another process uses this state directory
   - MemberStopped              this member cannot go on; correct the cause, and restart it
-    - CopiesKept               local copies of stores have what their changelogs have lost
+    - ChangelogLost            a changelog lacks what a local copy of its store has
+    - CopiesKept               local copies of stores are kept for the operator
     - LostPosition             a partition has no offset to begin at, and no reset policy
   - UnreadableRecord           a record cannot be read: deserializer, codec, checksum
   - ListenerFailed             a method of the application's listener has raised in a rebalance
@@ -15,10 +16,10 @@ RebalanceError                 encoding: never raised itself
 ```
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Self
 
 from encoding import RebalanceError, TopicPartition
 
@@ -53,24 +54,26 @@ class MemberStopped(EmbeddingError):
     """The member cannot continue, and a retry would fail; the message says what to do."""
 
 
-class CopiesKept(MemberStopped):
-    """Local copies of stores have what their changelogs have lost; they are kept.
+class ChangelogLost(MemberStopped):
+    """Changelogs lack what local copies of their stores have.
 
     Attributes:
-        errors: of each copy.
+        topics: the changelogs.
     """
 
-    def __init__(self, errors: Sequence[MemberStopped]) -> None:
-        self.errors = errors
-        others = len(errors) - 1
-        more = f"; kept here for the same reason: {others} more"
-        super().__init__(f"{errors[0]}{more if others else ''}")
+    def __init__(self, why: str, topics: Iterable[str]) -> None:
+        self.topics = frozenset(topics)
+        super().__init__(why)
 
     @classmethod
-    def raise_if(cls, errors: Sequence[MemberStopped]) -> None:
-        """Raise one error for all; none without any."""
+    def raise_if(cls, errors: Sequence[Self]) -> None:
+        """Raise one error for all, with the message of the first; none without any."""
         if errors:
-            raise cls(errors)
+            raise cls(str(errors[0]), frozenset().union(*(error.topics for error in errors)))
+
+
+class CopiesKept(MemberStopped):
+    """Local copies of stores are kept for the operator; see `assignor.embedding.kept`."""
 
 
 class LostPosition(MemberStopped):

@@ -203,7 +203,10 @@ def topic_problem(wanted: InternalTopic, found: ExistingTopic) -> str | None:
     if found.partitions != wanted.partitions:
         return (
             f"internal topic {wanted.name} has {found.partitions} partitions instead of "
-            f"{wanted.partitions}: its input topics were changed, or another application owns it; "
+            f"{wanted.partitions}: its input topics were changed, or another application owns it, "
+            "or it was deleted and made anew; if state directories have files that end in .kept, "
+            "they have the only copies: delete this topic alone, create it with "
+            f"{wanted.partitions} partitions, and run assignor write-back; else "
             'reset the application (stop it, copy its input to new topics: "More partitions" in '
             "docs/change-topology.md, delete this topic and the state directories, and set the "
             "committed offsets back), or choose another application id"

@@ -181,10 +181,10 @@ class LockedDirectory:
     def close(self) -> None:
         """Release the lock; other users in this process keep theirs."""
         if not self._closed:
-            self._closed = True
             with self._files.lock:
                 own = [file for file, user in self._files.users.items() if user is self]
             self.close_files(own)
+            self._closed = True
             self._lock.release()
 
 

@@ -13,7 +13,14 @@ from assignor.stores.persisted import PROCESS_NAME, StateStores
 from assignor.stores.plans import GroupPlan, PlanStore, plan_for, read_snapshot
 from assignor.stores.process_file import ProcessRecord
 from assignor.stores.reached_file import read_reached, write_reached
-from assignor.stores.reading import LATEST_MS, check_links, check_no_link, text, whole_number
+from assignor.stores.reading import (
+    LATEST_MS,
+    check_links,
+    check_no_link,
+    read_limited,
+    text,
+    whole_number,
+)
 from assignor.stores.replacing import PARTIAL, replace_file
 from assignor.stores.snapshot_file import GroupSnapshot
 
@@ -38,6 +45,7 @@ __all__ = [
     "check_no_link",
     "fingerprint_of",
     "plan_for",
+    "read_limited",
     "read_reached",
     "read_sealed",
     "read_snapshot",

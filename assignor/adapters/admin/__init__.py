@@ -20,10 +20,12 @@ from assignor.adapters.admin.groups import (
     describe_settled,
     list_groups,
     settled_members,
+    topic_facts,
 )
 from assignor.adapters.admin.inspect import look_at_all_groups, look_at_group
 from assignor.adapters.admin.level_sources import ClusterFeature, GroupLevels
 from assignor.adapters.admin.level_topic import FeatureTopic, ReachedTopic
+from assignor.adapters.admin.offsets import set_offsets
 from assignor.adapters.admin.properties import (
     client_settings,
     positive_milliseconds,
@@ -55,6 +57,8 @@ __all__ = [
     "read_all_features",
     "read_features",
     "read_properties",
+    "set_offsets",
     "settled_members",
+    "topic_facts",
     "update_features",
 ]

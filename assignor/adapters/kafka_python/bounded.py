@@ -18,6 +18,8 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
 
     def __init__(self, *topics: str, **settings: Any) -> None:
         super().__init__(*topics, **settings)
+        # kafka-python 3.0 takes the setting and does not pass it on to what writes the requests.
+        self._cluster.config["allow_auto_create_topics"] = self.config["allow_auto_create_topics"]
         mend_fetched_records(self)
 
     def _fetch_all_topic_metadata(self) -> None:

@@ -21,12 +21,11 @@ from assignor.adapters.kafka_python.ranges import CommittedOffsets, log_ranges, 
 from assignor.adapters.kafka_python.settings import ChangelogSettings
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
 from assignor.embedding import (
+    ChangelogLost,
     ClusterUnavailable,
-    CopiesKept,
     FollowedStore,
     InputState,
     LogRange,
-    MemberStopped,
     NewRecord,
     error_text,
     is_members_commit,
@@ -68,7 +67,8 @@ class ChangelogReader:
             self._consumer: Any = BoundedConsumer(
                 **{"max_poll_records": _MAX_POLL_RECORDS}
                 | own
-                | {"enable_auto_commit": False, "auto_offset_reset": "none"},
+                | {"enable_auto_commit": False, "auto_offset_reset": "none"}
+                | {"allow_auto_create_topics": False},
                 kafka_client=kafka_client,
             )
         # Partition -> id of its topic when it was last read from where its store is.
@@ -98,7 +98,7 @@ class ChangelogReader:
 
         Raises:
             KafkaError: the cluster cannot be read.
-            MemberStopped: of a store's `check_range`, once all stores are checked.
+            ChangelogLost: of a store's `check_range`, once all stores are checked.
         """
         by_partition = {_client_partition(store.changelog): store for store in stores}
         self._follow(by_partition)
@@ -217,7 +217,7 @@ class ChangelogReader:
         ends = self._offsets(self._consumer.end_offsets, stores)
         if any(ends[partition] < store.position for partition, store in stores.items()):
             self._consumer._fetch_all_topic_metadata()  # noqa: SLF001 as above: ids of now
-        kept: list[MemberStopped] = []
+        lost: list[ChangelogLost] = []
         for partition, store in stores.items():
             end = ends[partition]
             if read_to is not None and read_to[partition] >= end:
@@ -225,14 +225,14 @@ class ChangelogReader:
             found = topic_id(self._consumer, partition.topic)
             try:
                 store.check_range(starts[partition], end, found, asked_ms)
-            except MemberStopped as error:  # all others are kept now, too
-                kept.append(error)
+            except ChangelogLost as error:  # the others are checked, too
+                lost.append(error)
                 continue
             self._consumer.seek(partition, max(store.position, starts[partition]))
             self._ids[partition] = found
-        if kept:
+        if lost:
             self._begin_again()
-        CopiesKept.raise_if(kept)
+        ChangelogLost.raise_if(lost)
 
     def _offsets(
         self, ask: Callable[[list[Any]], Mapping[Any, int]], partitions: Iterable[Any]

@@ -65,8 +65,6 @@ class StreamsConsumer(BoundedConsumer):
         with network_client(settings.pop("kafka_client", None)) as kafka_client:
             super().__init__(**settings, kafka_client=kafka_client)
         self.assignor = assignor
-        # kafka-python 3.0 takes the setting and does not pass it on to what writes the requests.
-        self._cluster.config["allow_auto_create_topics"] = self.config["allow_auto_create_topics"]
         try:
             assignor.attach(self)
             self.subscribe(list(topics))

@@ -163,6 +163,8 @@ class ReplacedProducer:
                 enable_idempotence=True,
                 kafka_client=kafka_client,
             )
+        # A changelog that was deleted is made by a leader, with the right number of partitions.
+        self._producer._metadata.config["allow_auto_create_topics"] = False  # noqa: SLF001 kafka-python 3.0 does not pass the setting on
         self._supervisor = supervise_own(self._producer)
 
     def _begin(self, kind: str, topic: str, *record: Any, **options: Any) -> _Sent:

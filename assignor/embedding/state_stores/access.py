@@ -47,7 +47,7 @@ class FollowedStore(Protocol):
             asked_ms: when the offsets were asked for, in ms since 1970; None: now.
 
         Raises:
-            MemberStopped: the copy has what its changelog has lost, and is kept.
+            ChangelogLost: the copy has what its changelog has lost; nothing was changed.
         """
         ...
 

@@ -5,6 +5,7 @@ from enum import Enum
 
 from assignor.embedding.state_stores.records import NO_COMMIT, NOBODY, Commit, Owner
 from assignor.embedding.state_stores.replica import Replica
+from assignor.embedding.state_stores.tables import has_whole_task
 from encoding import TaskId, TopicPartition
 
 
@@ -39,6 +40,8 @@ class TaskCopy:
     def __init__(self, task: TaskId, replicas: Mapping[str, Replica]) -> None:
         self.task = task
         self.replicas = dict(sorted(replicas.items()))
+        for replica in self.replicas.values():
+            replica.peers = tuple(self.replicas.values())
         self.phase = Phase.FOLLOWING
         self.owner: Owner = NOBODY
         self.targets: Mapping[str, int] = {}
@@ -64,6 +67,11 @@ class TaskCopy:
     def inputs(self) -> Mapping[TopicPartition, int]:
         """Input partition -> offset of the first record that is not processed."""
         return self.commit.inputs
+
+    @property
+    def has_whole_task(self) -> bool:
+        """Whether the copies had the whole state of the task when they were last written."""
+        return has_whole_task(replica.table for replica in self.replicas.values())
 
     def activate(self) -> None:
         """Begin to take the task over, unless that has begun."""

@@ -21,8 +21,11 @@ from uuid import UUID
 
 import msgpack
 
+from assignor.logs import line_logger
 from assignor.stores import StoreError, store_errors, text, whole_number
 from encoding import TopicPartition
+
+_log = line_logger(__name__)
 
 RESERVED: Final = b"\x00assignor/"
 OWNER_KEY: Final = RESERVED + b"owner"
@@ -39,6 +42,8 @@ _FORMAT: Final = 1
 _EPOCH_LIMIT: Final = 1 << 62
 # Each claim adds 1, and no group makes so many: an owner so far ahead is not of this package.
 _EPOCH_JUMP: Final = 1 << 40
+# Epochs between those that end a write-back: more claims than members make between two of them.
+_CLAIMS_BETWEEN: Final = 1 << 30
 
 Writes = Mapping[bytes, bytes | None]
 """Key -> value; None deletes the key."""
@@ -141,6 +146,27 @@ def owner_of(headers: Iterable[tuple[str, bytes | None]] | None) -> Owner:
     return NOBODY
 
 
+def fencing_owner(record: ChangelogRecord, *, after: Owner, name: str) -> Owner:
+    """Return the owner that wrote a record: it fences earlier ones; `NOBODY` if implausible.
+
+    Args:
+        record: of a changelog.
+        after: the owner of the record before it.
+        name: of the changelog, for the log.
+    """
+    found = owner_of(record.headers)
+    if is_plausible(found, after=after):
+        return found
+    _log.warning(
+        "the record at offset %s of %s names owner epoch %s, which no claim has; the header is "
+        "ignored. Does another program write to this changelog?",
+        record.offset,
+        name,
+        found.epoch,
+    )
+    return NOBODY
+
+
 def is_plausible(owner: Owner, *, after: Owner) -> bool:
     """Whether claims since `after` can have led to this owner; otherwise its header is foreign."""
     return owner.epoch - after.epoch < _EPOCH_JUMP
@@ -163,6 +189,21 @@ def next_owner(last: Owner, process: bytes, *, name: str) -> Owner:
             "that its task cannot be claimed; another program wrote them: make the changelog anew"
         )
     return Owner(last.epoch + 1, process)
+
+
+def count_write_backs(owner: Owner) -> int:
+    """Return how often `assignor write-back` has written the state of the task of an owner."""
+    return owner.epoch // _CLAIMS_BETWEEN
+
+
+def write_back_owner(last: Owner, process: bytes, *, name: str) -> Owner:
+    """Return the owner that ends a write-back: the next one with a higher `count_write_backs`.
+
+    Raises:
+        StoreError: as `next_owner`.
+    """
+    epoch = (count_write_backs(last) + 1) * _CLAIMS_BETWEEN
+    return next_owner(Owner(epoch - 1, process), process, name=name)
 
 
 def commit_bytes(commit: Commit) -> bytes:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
-from assignor.embedding.errors import MemberStopped
+from assignor.embedding.errors import ChangelogLost, MemberStopped
 from assignor.embedding.input_rules import Held, InputFacts, LogRange, settle
 from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
@@ -18,9 +18,8 @@ from assignor.embedding.state_stores.records import (
     NewRecord,
     Owner,
     Writes,
-    is_plausible,
+    fencing_owner,
     owned_record,
-    owner_of,
     read_commit,
 )
 from assignor.embedding.state_stores.tables import (
@@ -28,6 +27,7 @@ from assignor.embedding.state_stores.tables import (
     REBUILD_AFTER_S,
     Moment,
     StateTable,
+    has_whole_task,
 )
 from assignor.logs import line_logger
 from encoding import TopicPartition
@@ -52,6 +52,9 @@ class Replica:
     Attributes:
         name, changelog, table: as given.
         restored: entries that `restore` has written or deleted since the last takeover began.
+        unclaimed: owner whose records were read, and its owner record was not, though it is later
+            than that of the copy before; `NOBODY`: none.
+        peers: the copies of all stores of its task, this one among them.
     """
 
     def __init__(
@@ -78,8 +81,9 @@ class Replica:
         self._is_second_try = self._is_slow = False
         # Why the copy is rebuilt with the next check, if it still lacks records.
         self._doubt = ""
-        self._kept = ""  # why `check_range` has refused this copy
+        self.unclaimed = NOBODY
         self.restored = 0
+        self.peers: tuple[Replica, ...] = (self,)
 
     @property
     def position(self) -> int:
@@ -129,7 +133,7 @@ class Replica:
             asked_ms: when the offsets were asked for, in ms since 1970; None: now.
 
         Raises:
-            MemberStopped: the changelog has lost what this copy has; the copy is kept.
+            ChangelogLost: the changelog has lost what this copy has, which stays as it is.
             StoreError: the table cannot be written.
         """
         self._clear_if_lost(LogRange(start, end, topic_id))
@@ -141,7 +145,7 @@ class Replica:
             _log.info(
                 "state of %s up to offset %s is rebuilt: %s", self._name, progress.position, why
             )
-            self.table.clear()
+            self.clear()
         self._take_range(start, end, topic_id, checked)
 
     def _take_range(self, start: int, end: int, topic_id: UUID | None, checked: Moment) -> None:
@@ -190,7 +194,7 @@ class Replica:
 
     def _clear_if_lost(self, log: LogRange) -> None:
         progress, table = self.table.progress, self.table
-        has_all = progress.claim == progress.owner != NOBODY
+        has_all = has_whole_task(peer.table for peer in self.peers)
         facts = InputFacts(
             held=Held.CHANGELOG,
             partition=self.changelog,
@@ -200,23 +204,28 @@ class Replica:
             copy=table.place if has_all else "",
             remedy=table.remedy,
         )
-        if self._kept:
-            raise MemberStopped(self._kept)
         try:
             if progress != NO_PROGRESS and settle(facts) is None:
-                table.clear()
+                self.clear()
         except MemberStopped as error:
-            self._kept = str(error)
-            table.keep(self._kept)
-            raise
+            raise ChangelogLost(str(error), [self.changelog.topic]) from None
+
+    def clear(self) -> None:
+        """Remove all entries: the other copies of the task do not have its whole state any more.
+
+        Raises:
+            StoreError: a table cannot be written.
+        """
+        self.table.clear()
+        self._checked, self.unclaimed = None, NOBODY
+        for peer in self.peers:
+            if peer.table.progress.claim != NOBODY:
+                peer.table.apply({}, replace(peer.table.progress, claim=NOBODY))
 
     def note_complete(self, owner: Owner) -> None:
         """Note that the copy has all of its task's state, which this owner runs from now on.
 
-        It is, until it has read a record of another owner: worth more than a changelog that was
-        lost, so that `check_range` does not clear it. Kafka Streams wipes such a store
-        (`TaskCorruptedException`), and restores what the topic that it has made anew has: nothing
-        (KIP-698).
+        Until it reads a record of another owner, `check_range` does not clear it (KIP-698).
 
         Raises:
             StoreError: the table cannot be written.
@@ -247,10 +256,12 @@ class Replica:
             position = record.offset + 1
             if record.key is None:
                 continue
-            found = self._fencing_owner(record, after=owner)
+            found = fencing_owner(record, after=owner, name=self._name)
             if found < owner:
                 unowned[record.key] = True
                 continue
+            if found > owner != NOBODY or record.key == OWNER_KEY:
+                self.unclaimed = NOBODY if record.key == OWNER_KEY else found
             owner = found
             if record.key in unowned or record.key in self.unowned:
                 unowned[record.key] = False
@@ -332,17 +343,3 @@ class Replica:
             complete_ms=begun.wall_ms,
         )
         self.table.apply(entries, now, dict.fromkeys(self.unowned & writes.keys(), False))
-
-    def _fencing_owner(self, record: ChangelogRecord, *, after: Owner) -> Owner:
-        """The owner that wrote a record: it fences earlier ones; `NOBODY` if implausible."""
-        found = owner_of(record.headers)
-        if is_plausible(found, after=after):
-            return found
-        _log.warning(
-            "the record at offset %s of %s names owner epoch %s, which no claim has; the header is "
-            "ignored. Does another program write to this changelog?",
-            record.offset,
-            self._name,
-            found.epoch,
-        )
-        return NOBODY

@@ -9,7 +9,6 @@ import errno
 import os
 import sqlite3
 import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,8 +16,7 @@ from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
-from assignor.embedding.errors import MemberStopped
-from assignor.embedding.state_stores.records import COMMIT_KEY, NOBODY, Owner, Writes
+from assignor.embedding.state_stores.records import NOBODY, Owner, Writes
 from assignor.embedding.state_stores.tables import (
     NO_CHANGES,
     NO_PROGRESS,
@@ -26,16 +24,11 @@ from assignor.embedding.state_stores.tables import (
     change_keys,
     not_held,
 )
-from assignor.stores import StoreError, check_no_link, replace_file
+from assignor.stores import StoreError, check_no_link
 from encoding import TopicPartition, shown
 
 SUFFIXES: Final = ("", "-wal", "-shm")
 """Endings of the files of one table, after its name."""
-KEPT: Final = ".kept"
-"""Ending of a file that says why a table is kept for the operator, and opened by no process."""
-WRITE_BACK: Final = ".write-back"
-"""Ending of such a file once the operator has decided that the table is written to its changelog.
-"""
 
 _PROGRAM: Final = 0x53524253
 _FORMAT: Final = 1
@@ -43,6 +36,10 @@ _WAIT_S: Final = 2.0
 _PAGE: Final = 1000
 _LAST_BYTE: Final = b"\xff"
 _RESTORED: Final = "delete the file, and the state is restored from its changelog"
+_NOT_KEPT: Final = (
+    "it cannot be written to its changelog; to begin with what the changelog has, delete the "
+    "directory of its task, and set the offsets of the group back"
+)
 _REMEDIES: Final = MappingProxyType(
     {
         sqlite3.SQLITE_BUSY: "is locked by another process; end that process",
@@ -62,8 +59,6 @@ _NO_DESCRIPTOR: Final = (
 _PROGRESS: Final = (str, int, int, int, bytes, bytes, int)  # types of its columns
 _TOPIC: Final = "select id from topic"
 _CLAIM: Final = "select epoch, process from claim"
-# More claims than other members can have made meanwhile.
-_BEFORE_WRITE_BACK: Final = 1 << 20
 _UNOWNED: Final = MappingProxyType(
     {
         "insert or ignore into unowned values (?)": True,
@@ -90,42 +85,40 @@ class SqliteTable:
 
     Args:
         path: of the file, which is created if it is missing.
-        changelog: the partition that the table is a copy of.
+        changelog: the partition that the table is a copy of; None: that of the file, which exists.
 
     Attributes:
+        changelog: the partition.
         place: the path.
         remedy: what to do if it has state that its changelog has lost.
 
     Raises:
-        MemberStopped: the table is kept for the operator; the message is that of `keep`.
         StoreError: the file is damaged, locked, of another program, of a later release or of
             another changelog, is a symbolic link, or cannot be opened.
     """
 
-    def __init__(self, path: Path, changelog: TopicPartition) -> None:
+    def __init__(self, path: Path, changelog: TopicPartition | None) -> None:
         self._path = path
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self.unowned: set[bytes] = set()
-        for suffix in (*SUFFIXES, "-journal", KEPT, WRITE_BACK):
+        for suffix in (*SUFFIXES, "-journal"):
             check_no_link(path.with_name(path.name + suffix))
-        self.place, self._kept = str(path), path.with_name(path.name + KEPT)
-        self._write_back = path.with_name(path.name + WRITE_BACK)
+        self.place = str(path)
+        # What to do with a file that cannot be used.
+        self._unusable = _RESTORED if changelog is not None else _NOT_KEPT
         self.remedy = (
-            f"stop all members; to write the copy to the changelog, rename {self._kept} to "
-            f"{self._write_back.name} and start this member first, or, to do without it, delete "
-            f"the directory {path.parent}; then start the others"
+            "stop all members, then write what is kept to the changelogs: assignor write-back "
+            f"--state-dir {path.parent.parent} --bootstrap-server HOST:PORT"
         )
-        if path.exists() and self._kept.exists():
-            raise MemberStopped(self._kept.read_text(encoding="utf-8", errors="replace"))
+        if changelog is None and not path.is_file():
+            raise StoreError(f"{path} is no file; {_NOT_KEPT}")
         try:
             with self._errors():
                 self._connection = sqlite3.connect(
                     path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
                 )
-                self.progress = self._opened(self._connection, changelog)
-            if self._write_back.exists():
-                self._begin_write_back()
+                self.changelog, self.progress = self._opened(self._connection, changelog)
         except BaseException:
             self.close()
             raise
@@ -174,31 +167,6 @@ class SqliteTable:
         self.progress = NO_PROGRESS
         self.unowned.clear()
 
-    def keep(self, why: str) -> None:
-        """Note in a file why no process opens this one, until the operator acts."""
-        replace_file(self._kept, why.encode())
-
-    def _begin_write_back(self) -> None:
-        """Make a copy of which the next owner of the task writes all entries to the changelog.
-
-        It has read nothing of the changelog, and everything that is in there is of earlier owners,
-        so that it does not count (see `Replica.unowned`).
-        """
-        epoch, process = self.progress.owner
-        now = Progress(
-            owner=Owner(epoch + _BEFORE_WRITE_BACK, process),
-            commit=self.progress.commit,
-            complete_ms=time.time_ns() // 1_000_000,
-        )
-        with self._transaction() as connection:
-            connection.execute("insert or ignore into unowned select key from items")
-            connection.execute("insert or ignore into unowned values (?)", (COMMIT_KEY,))
-            self._write_progress(connection, now)
-        self.progress = now
-        self.unowned |= {COMMIT_KEY, *(key for key, _ in self.items())}
-        self._kept.unlink(missing_ok=True)
-        self._write_back.unlink()
-
     def close(self) -> None:
         """Close the file."""
         with self._lock:
@@ -207,12 +175,14 @@ class SqliteTable:
             with suppress(sqlite3.Error):  # what is committed is in the file whatever happens here
                 connection.close()
 
-    def _opened(self, connection: sqlite3.Connection, changelog: TopicPartition) -> Progress:
-        """Check or create the tables, and return the progress."""
+    def _opened(
+        self, connection: sqlite3.Connection, changelog: TopicPartition | None
+    ) -> tuple[TopicPartition, Progress]:
+        """Check or create the tables, and return the changelog and the progress."""
         [(program,)] = connection.execute("pragma application_id")
         [(version,)] = connection.execute("pragma user_version")
         [(tables,)] = connection.execute("select count(*) from sqlite_master")
-        if (program, tables) == (0, 0):
+        if (program, tables) == (0, 0) and changelog is not None:
             connection.execute("pragma journal_mode = wal")
             connection.execute("begin immediate")
             for statement in _CREATE:
@@ -229,7 +199,7 @@ class SqliteTable:
         elif version != _FORMAT:
             raise StoreError(
                 f"{self._path} has format {version}, this release reads {_FORMAT}; start the "
-                f"release that wrote it, or {_RESTORED}"
+                f"release that wrote it, or {self._unusable}"
             )
         connection.execute("pragma synchronous = normal")
         # A table of its own: earlier releases read the file, and leave this out.
@@ -242,13 +212,14 @@ class SqliteTable:
         )
         if tuple(map(type, row)) != _PROGRESS or row[2] < 0:
             raise ValueError(f"its progress is {shown(repr(row))}")
-        if (row[0], row[1]) != tuple(changelog):
+        found = TopicPartition(row[0], row[1])
+        if found != (changelog or found):
             raise StoreError(
-                f"{self._path} is a copy of {row[0]}-{row[1]}, not of {changelog.topic}-"
-                f"{changelog.partition}; {_RESTORED}"
+                f"{self._path} is a copy of {'{}-{}'.format(*found)}, not of "
+                f"{'{}-{}'.format(*(changelog or found))}; {self._unusable}"
             )
         self.unowned.update(key for (key,) in connection.execute("select key from unowned"))
-        return Progress(
+        return found, Progress(
             position=row[2],
             owner=Owner(row[3], row[4]),
             commit=row[5],
@@ -318,6 +289,7 @@ class SqliteTable:
     def _error(self, error: Exception) -> StoreError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         remedy = _REMEDIES.get(code, f"cannot be used; {_RESTORED}")
+        remedy = remedy.replace(_RESTORED, self._unusable)
         if code == sqlite3.SQLITE_CANTOPEN and _has_no_descriptor():
             remedy = _NO_DESCRIPTOR
         return StoreError(f"state file {self._path} {remedy} ({error})")

@@ -58,7 +58,6 @@ class StateStore(Generic[_Key, _Value]):
             changelog: the partition.
 
         Raises:
-            MemberStopped: the copy is kept for the operator, since its changelog lost records.
             StoreError: the copy cannot be used; the message says why.
         """
         raise NotImplementedError

@@ -4,7 +4,7 @@ import math
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice, takewhile
@@ -182,17 +182,22 @@ class StateTable(Protocol):
         """What to do if it has state that its changelog has lost."""
         ...
 
-    def keep(self, why: str) -> None:
-        """Keep the table until the operator has done what `remedy` says; nothing opens it before.
-
-        Raises:
-            StoreError: that cannot be noted.
-        """
-        ...
-
     def close(self) -> None:
         """Close the table; twice is once."""
         ...
+
+
+def has_whole_task(tables: Iterable[StateTable]) -> bool:
+    """Return whether the copies of a task's stores had its whole state when they were last written.
+
+    The last owner whose records they have ran the task with them, which each copy notes by itself.
+    Copies of which nothing was written do not count.
+    """
+    found = tuple(tables)
+    last = max((table.progress.owner for table in found), default=NOBODY)
+    if last == NOBODY or all(table.progress.claim != last for table in found):
+        return False
+    return any(table.progress.commit or next(table.items(), None) for table in found)
 
 
 def change_keys(keys: set[bytes], changes: Mapping[bytes, bool]) -> None:
@@ -266,9 +271,6 @@ class DictTable:
             self._sorted = []
             self.progress = NO_PROGRESS
             self.unowned.clear()
-
-    def keep(self, why: str) -> None:
-        """Do nothing: it is kept as long as the process."""
 
     def close(self) -> None:
         """Release the memory."""

@@ -2,15 +2,15 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import MappingProxyType
 from typing import Any, Final, Self
 
-from assignor.embedding.errors import MemberStopped
+from assignor.embedding.errors import ChangelogLost, CopiesKept, MemberStopped
 from assignor.embedding.internal_topics import DELETE_RETENTION_MS
 from assignor.embedding.process_id import LockedDirectory
 from assignor.embedding.running_tasks import RunningTasks, listed_tasks
@@ -61,8 +61,7 @@ class TaskStores(RunningTasks):
         ConfigError: a store has files, and there is no `state_dir`; or a value is wrong.
         StateDirectoryLocked: another process uses the directory.
         StoreError: the directory cannot be used.
-        MemberStopped: the directory has a copy of a task whose changelog has lost what the copy
-            has; the message says what to do. Nothing is closed: `access` is the caller's.
+        CopiesKept: the directory has copies that are kept; nothing is closed, such as `access`.
     """
 
     def __init__(
@@ -94,6 +93,7 @@ class TaskStores(RunningTasks):
         self._sums: Mapping[TaskId, int] = self._local.idle_sums
         self._inputs: PartitionsByTask = {}
         self._is_closed = False
+        self._copies_kept: CopiesKept | None = None
         self._application_id = application_id
         # Tasks that were revoked; they may have been assigned again since.
         self._revoked: SimpleQueue[TaskId] = SimpleQueue()
@@ -160,7 +160,7 @@ class TaskStores(RunningTasks):
                 `process` again.
             StoreError: a file of a store cannot be used.
             TopologyError: no source of the topology reads a topic of the batch.
-            MemberStopped: the stores are closed, or a changelog lacks what a kept local copy has.
+            MemberStopped: the stores are closed; `CopiesKept`: a changelog lacks what copies have.
         """
         if self._is_closed:
             raise MemberStopped("these state stores are closed; make others to go on")
@@ -168,7 +168,7 @@ class TaskStores(RunningTasks):
         # Records of the batch are those of the assignment after these revocations.
         self._held.hold(batch)
         self._processing.slow.begin(slow, are_committed=are_committed)
-        try:
+        with self._noting_copies():
             self._follow_assignment()
             self._take_over()
             running = {t for t, copy in self._copies.items() if copy.phase is Phase.RUNNING}
@@ -181,9 +181,6 @@ class TaskStores(RunningTasks):
                 positions = getattr(batch, "positions", {})
                 done = self._input.committable(self._running(tasks), positions, done)
             self._follow_changelogs()
-        finally:
-            held = {task: copy.offset_sum for task, copy in self._copies.items() if copy.replicas}
-            self._sums = {**self._local.idle_sums, **held}
         return done
 
     def check_follows(
@@ -232,13 +229,14 @@ class TaskStores(RunningTasks):
         return self._held.unread()
 
     def close(self) -> None:
-        """Close stores, changelogs and directory; after the consumer's close."""
+        """Close stores, changelogs and directory; after the consumer's close. Idempotent."""
         self._is_closed = True
-        copies, self._copies = self._copies, {}
-        for copy in copies.values():
-            self._local.close_copy(copy)
-        self._local.close()
-        self._access.close()
+        with ExitStack() as closing:  # an interrupt in one of them leaves none of the others open
+            closing.callback(self._access.close)
+            closing.callback(self._local.close)
+            for copy in self._copies.values():
+                closing.callback(self._local.close_copy, copy)
+        self._copies = {}
 
     def __enter__(self) -> Self:
         """Return the stores."""
@@ -275,6 +273,20 @@ class TaskStores(RunningTasks):
         return self[self._layout.task_of_store(store, partition)]
 
     # Steps of `process`
+
+    @contextmanager
+    def _noting_copies(self) -> Iterator[None]:
+        """Note how far copies are after the block; keep them where changelogs have lost records."""
+        if self._copies_kept is not None:
+            raise self._copies_kept
+        try:
+            yield
+        except ChangelogLost as lost:
+            self._copies_kept = self._local.keep(lost, self._copies.values())
+            raise self._copies_kept from None
+        finally:
+            held = {task: copy.offset_sum for task, copy in self._copies.items() if copy.replicas}
+            self._sums = {**self._local.idle_sums, **held}
 
     def _give_up_revoked(self) -> None:
         """Claim tasks again that were revoked and came back."""

@@ -1,18 +1,42 @@
 """Changelogs that are deleted under a group, as in public reports: no state is lost."""
 
+import json
 import threading
+from contextlib import closing, redirect_stdout
+from io import StringIO
 
 import pytest
 
 from assignor import JSON, TEXT, SqliteStore
-from assignor.adapters.kafka_python import StreamsApplication
-from assignor.embedding import MemberStopped
-from encoding import TaskId
+from assignor.adapters.kafka_python import KafkaChangelogs, StreamsApplication
+from assignor.cli.toolkit import AnswerIsNo
+from assignor.cli.write_back import write_back
+from assignor.embedding import ClusterUnavailable, MemberStopped, NewRecord
+from encoding import TaskId, TopicPartition
+from system_tests.broker import BrokerConfig, running_broker
 from tests.assignor.adapters.reports.logs import COUNTING, GROUP, SESSION, filled, write
 
 pytestmark = pytest.mark.usefixtures("clock")
 COUNTS = SqliteStore("counts", key=TEXT, value=JSON)
 CHANGELOG = "app-counts-changelog"
+
+
+def write_state_back(broker, tmp_path):
+    """Run the command; return what it writes, and the offsets of copies and what they become."""
+    output = StringIO()
+    with redirect_stdout(output):
+        write_back.main(
+            [
+                f"--state-dir={tmp_path}/one",
+                f"--bootstrap-server={','.join(broker.bootstrap_servers)}",
+                "--execute",
+                "--format=json",
+            ],
+            standalone_mode=False,
+        )
+    tasks = json.loads(output.getvalue())["tasks"]
+    moves = [(move["copy"], move["to"]) for task in tasks for move in task["inputs"]]
+    return [(task["entries"], move) for task, move in zip(tasks, moves, strict=True)]
 
 
 def make_anew(embedded):
@@ -57,9 +81,13 @@ def test_kafka_10357_the_copy_of_a_running_owner_outlives_its_changelog(tmp_path
         with pytest.raises(MemberStopped) as raised:
             application()
         assert str(raised.value) == found
-        kept = tmp_path / "one/0_0/counts.db.kept"
-        assert kept.read_text(encoding="utf-8") == found
-        kept.rename(kept.with_suffix(".write-back"))
+        with application("two") as app:
+            app.consumer.poll(timeout_ms=5000)
+            with pytest.raises(AnswerIsNo, match="group app has 1 members, such as "):
+                write_state_back(broker, tmp_path)
+        [(entry, moved)] = write_state_back(broker, tmp_path)
+        assert (entry, moved) == ({"counts": 2}, (2, 2))
+        assert not list(tmp_path.glob("one/0_0/*.kept"))
         write(broker, range(1))
         wanted = {str(offset): offset for offset in range(4)}
         with application() as app:
@@ -75,3 +103,21 @@ def test_kafka_10357_the_copy_of_a_running_owner_outlives_its_changelog(tmp_path
         with application("two") as app:
             app.run(stop)
             assert entries(app) == wanted
+
+
+def test_no_client_of_changelogs_makes_a_broker_create_a_topic():
+    """A changelog that came back with the broker's default number of partitions is of no use."""
+    config = BrokerConfig(topics={"in": 2}, auto_create_topics=True)
+    changelog = TopicPartition(CHANGELOG, 0)
+    with running_broker(config) as broker:
+        access = KafkaChangelogs(
+            bootstrap_servers=broker.bootstrap_servers, max_block_ms=300, request_timeout_ms=2000
+        )
+        with closing(access):
+            with pytest.raises(ClusterUnavailable):
+                access.append([NewRecord(partition=changelog, key=b"key", value=b"")])
+            with pytest.raises(ClusterUnavailable):
+                access.end_offsets([changelog])
+            with pytest.raises(ClusterUnavailable, match="does not exist, so no record can be wri"):
+                access.send("out", b"key", b"", None)
+        assert {partition.topic for partition in broker.end_offsets()} == {"in"}

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 
 from assignor import Topology
 from assignor.embedding import JSON, TEXT, DictStore, InputState, SqliteStore, TaskStores
-from assignor.embedding.errors import CopiesKept, MemberStopped
+from assignor.embedding.errors import ChangelogLost
 from assignor.embedding.input_rules import LogRange
+from assignor.embedding.write_back import TaskWriter, open_kept, plan_task, refuse_topics
 from encoding import TaskId, TopicPartition
 
 TASK = TaskId(0, 0)
@@ -21,6 +22,7 @@ TOPOLOGY = (
     .add_state_store("by-word", processors=["count"])
 )
 CHANGELOGS = tuple(TopicPartition(f"app-{name}-changelog", 0) for name in ("by-letter", "by-word"))
+TOPICS = {*(each.topic for each in (*INPUTS, *CHANGELOGS))}
 FAR = 1 << 40
 WORDS = ("one", "two", "three", "four", "five", "six", "odd", "till")
 
@@ -127,18 +129,18 @@ class Access:
         return found
 
     def read(self, stores, *, wait_s=0.0):
-        stores, taken, kept = list(stores), 0, []
+        stores, taken, lost = list(stores), 0, []
         for store in stores:
             log = self.cluster.logs[store.changelog]
             if store.changelog not in self.followed or store.needs_check:
                 topic_id = self.cluster.topic_ids.get(store.changelog.topic)
                 try:
                     store.check_range(log.start, log.end, topic_id)
-                except MemberStopped as error:
-                    kept.append(error)
-        if kept:
+                except ChangelogLost as error:
+                    lost.append(error)
+        if lost:
             self.followed = set()
-        CopiesKept.raise_if(kept)
+        ChangelogLost.raise_if(lost)
         for store in stores:
             log = self.cluster.logs[store.changelog]
             records = [record for record in log.records if record.offset >= store.position]
@@ -274,3 +276,30 @@ def restored(cluster):
     found = member.state()
     member.stores.close()
     return found
+
+
+def write_back(cluster, state_dir, *, steps=None):
+    """What `assignor write-back --execute` does with a state directory; return the refusals."""
+    access = Access(cluster, steps or Steps())
+
+    def set_offsets(offsets):
+        access.step("offsets")
+        for partition, offset in offsets.items():
+            cluster.committed[partition] = offset
+        access.step("after offsets")
+
+    refusals = []
+    with open_kept(state_dir) as kept:
+        for each in kept:
+            if each.problem:
+                refusals.append(each.problem)
+                continue
+            assert refuse_topics(each, {**dict.fromkeys(TOPICS, 1)}) == ()
+            writer = TaskWriter(each, access, set_offsets)
+            with writer.restored() as found:
+                inputs = [TopicPartition(topic, 0) for topic in sorted(each.topics)]
+                plan = plan_task(each, found, access.input_state("app", inputs))
+                refusals += plan.refusals
+                if not plan.refusals:
+                    writer.execute(found, plan)
+    return refusals

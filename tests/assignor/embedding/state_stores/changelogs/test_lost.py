@@ -4,64 +4,40 @@ Kafka Streams makes such a changelog anew in silence, and wipes the store that i
 (KAFKA-10357, KIP-698; `TaskCorruptedException`).
 """
 
+import os
 import shutil
-from uuid import UUID
+from types import SimpleNamespace
 
 import pytest
 
-from assignor.embedding import DictStore, MemberStopped, SqliteStore
+from assignor.embedding import CopiesKept, DictStore, SqliteStore
+from assignor.embedding.kept import kept_notes
 from assignor.embedding.process_id import LockedDirectory
-from tests.assignor.embedding.state_stores.logs import CHANGELOGS, Log, restored
-
-OLD, NEW = UUID(int=1), UUID(int=2)
-FILE = "0_0/by-letter.db"
-
-
-def set_ids(cluster, topic_id):
-    cluster.topic_ids.update({changelog.topic: topic_id for changelog in CHANGELOGS})
-
-
-def make_anew(cluster):
-    for changelog in CHANGELOGS:
-        cluster.logs[changelog] = Log()
-    set_ids(cluster, NEW)
-
-
-def cut_off(cluster):
-    """As an unclean leader election does."""
-    for changelog in CHANGELOGS:
-        log = cluster.logs[changelog]
-        log.end -= 2
-        log.records = [record for record in log.records if record.offset < log.end]
-
-
-losses = pytest.mark.parametrize("lose", [make_anew, cut_off])
-
-
-@pytest.fixture
-def owner(cluster, member):
-    set_ids(cluster, OLD)
-    made = member("one")
-    made.assign()
-    made.finish()
-    return made
-
-
-def is_lost(made, tmp_path):
-    """Whether the member ends, and says why: of any file of the task."""
-
-    def poll():
-        made.poll()
-        made.finish()
-
-    with pytest.raises(MemberStopped) as raised:
-        poll()
-    found = str(raised.value)
-    assert f"{tmp_path}/one/{FILE} has all of the task's state, up to offset 10" in found
-    assert f"rename {tmp_path}/one/{FILE}.kept to by-letter.db.write-back" in found
-    assert f"delete the directory {tmp_path}/one/0_0" in found
-    assert found.endswith("; kept here for the same reason: 1 more")
-    return found
+from assignor.embedding.state_stores.local_state import LocalState
+from assignor.stores import StoreError
+from encoding import TaskId, TopicPartition
+from tests.assignor.embedding.state_stores.changelogs.losses import (
+    FILE,
+    NOTE,
+    OLD,
+    cut_off,
+    is_lost,
+    lose_and_stop,
+    losses,
+    make_anew,
+    poll,
+    run_and_compare,
+    run_other,
+    set_ids,
+)
+from tests.assignor.embedding.state_stores.logs import (
+    CHANGELOGS,
+    INPUTS,
+    TASK,
+    WORDS,
+    restored,
+    write_back,
+)
 
 
 @losses
@@ -87,7 +63,7 @@ def test_the_copy_of_the_owner_is_kept_and_each_start_says_why(  # noqa: PLR0917
     assert owner.state() == before
     owner.stores.close()
     for _ in range(2):
-        with pytest.raises(MemberStopped) as raised:
+        with pytest.raises(CopiesKept) as raised:
             member("one")
         assert str(raised.value) == found
     LockedDirectory(tmp_path / "one").close()
@@ -98,49 +74,65 @@ def test_the_copy_of_the_owner_is_kept_and_each_start_says_why(  # noqa: PLR0917
     again.assign()
     again.finish()
     assert again.state() == restored(cluster)
-    assert not list((tmp_path / "one/0_0").glob("*.kept"))
+    assert kept_notes(tmp_path / "one") == []
 
 
-@losses
-@pytest.mark.parametrize("has_other", [False, True])
-def test_the_operator_has_the_copy_written_to_the_changelog(  # noqa: PLR0917 fixtures
-    cluster, member, owner, tmp_path, lose, has_other
+def plant_pipe(note):
+    os.mkfifo(note)
+
+
+def plant_folder(note):
+    note.mkdir()
+
+
+def plant_link(note):
+    note.symlink_to("/dev/zero")
+
+
+def plant_empty(note):
+    note.write_bytes(b"")
+
+
+def plant_huge(note):
+    with note.open("wb") as file:
+        file.truncate(300 << 20)
+
+
+def plant_binary(note):
+    note.write_bytes(b'\x00\x1b[31m{"why": 3}')
+
+
+@pytest.mark.parametrize(
+    ("plant", "why"),
+    [
+        (plant_pipe, "not a regular file"),
+        (plant_folder, "is a directory"),
+        (plant_link, "is a symbolic link to /dev/zero"),
+        (plant_empty, "it is empty, or no such note"),
+        (plant_huge, "has 314572800 bytes; the limit is 16384"),
+        (plant_binary, "it is empty, or no such note"),
+    ],
+)
+def test_a_note_that_cannot_be_read_keeps_the_copy_all_the_same(  # noqa: PLR0917 fixtures
+    cluster, member, owner, tmp_path, plant, why
 ):
-    lose(cluster)
-    owner.revoke()
-    owner.assign()
-    is_lost(owner, tmp_path)
-    owner.stores.close()
-    if has_other:  # the group had no more of the state, and ran the task
-        other = member("two")
-        other.assign()
-        cluster.write("one", "two", "seven")
-        other.finish()
-        assert other.state()["by-word"]["seven"] == 1
-        other.stores.close()
-    cluster.committed.clear()
-    for kept in sorted((tmp_path / "one/0_0").glob("*.kept")):
-        kept.rename(kept.with_suffix(".write-back"))
-    again = member("one")
-    again.assign()
-    cluster.write("one", "six")
-    again.finish()
-    assert again.state() == restored(cluster) == cluster.expected()
-    again.stores.close()
-    assert not list((tmp_path / "one/0_0").glob("*.db.*"))
-    last = member("one")
-    last.assign()
-    last.finish()
-    assert last.sentences[-1] == "restored tasks: 0_0; 0 changes read"
-    assert last.state() == cluster.expected()
+    lose_and_stop(cluster, owner, tmp_path, make_anew)
+    note = tmp_path / "one" / NOTE
+    note.unlink()
+    plant(note)
+    with pytest.raises(StoreError) as raised:
+        member("one")
+    found = str(raised.value)
+    assert why in found
+    assert found.isprintable()
+    assert f"run assignor write-back --state-dir {tmp_path}/one" in found
+    assert (tmp_path / "one" / FILE).exists()
+    if plant is not plant_folder:
+        assert write_back(cluster, tmp_path / "one") == []
+        run_and_compare(cluster, member)
 
 
-def test_a_copy_that_another_owner_has_left_behind_is_cleared(
-    cluster,
-    member,
-    owner,
-    caplog,
-):
+def test_a_copy_that_another_owner_has_left_behind_is_cleared(cluster, member, owner, caplog):
     standby = member("two", kind=SqliteStore)
     standby.assign(active=False)
     standby.poll()
@@ -160,6 +152,25 @@ def test_a_copy_that_another_owner_has_left_behind_is_cleared(
     standby.stores.close()
 
 
+def test_a_copy_is_rebuilt_if_lost_records_were_written_anew(cluster, member, owner, caplog):
+    """The changelog loses its tail between two owners, and is longer again than the first copy."""
+    owner.stores.close()
+    ends = {each: cluster.logs[each].end for each in CHANGELOGS}
+    cut_off(cluster)
+    run_other(cluster, member, *WORDS)
+    assert all(cluster.logs[each].end > end for each, end in ends.items())
+    again = member("one")
+    again.assign()
+    again.finish()
+    assert again.state() == restored(cluster)
+    assert caplog.text.count("the last claim (owner epoch 2) is not behind what the copy had") == 2
+    for log in cluster.logs.values():
+        log.compact()
+    caplog.clear()
+    run_and_compare(cluster, member, "two")
+    assert "is rebuilt" not in caplog.text
+
+
 def test_a_copy_in_memory_can_be_read_until_the_process_ends(cluster, member):
     set_ids(cluster, OLD)
     made = member(kind=DictStore)
@@ -167,16 +178,59 @@ def test_a_copy_in_memory_can_be_read_until_the_process_ends(cluster, member):
     made.finish()
     make_anew(cluster)
     cluster.write("six")
-    with pytest.raises(MemberStopped, match=r"by-letter-changelog-0, has all .*stores\[task\]"):
+    with pytest.raises(CopiesKept, match=r"by-letter-changelog-0, has all .*stores\[task\]"):
         made.finish()
     assert made.state()["by-word"]["one"] == 2
 
 
+def test_copies_of_all_tasks_are_kept_also_of_those_that_do_not_run(
+    cluster, member, owner, tmp_path
+):
+    other, inputs = TaskId(0, 1), (TopicPartition("orders", 1),)
+    both = {TASK: INPUTS, other: inputs}
+    owner.stores.on_tasks_assigned(both, {})
+    owner.finish()
+    words = SimpleNamespace(topic="orders", partition=1, offset=0, timestamp=0, word="one")
+    owner.stores.process({inputs[0]: [words]}, owner.count)
+    # A task of which nothing was processed has nothing to keep.
+    owner.stores.on_tasks_assigned({**both, TaskId(0, 2): (TopicPartition("orders", 2),)}, {})
+    owner.finish()
+    owner.stores.on_tasks_assigned({TASK: INPUTS}, {})
+    owner.finish()
+    make_anew(cluster)
+    cluster.write("one")
+    with pytest.raises(CopiesKept):
+        poll(owner)
+    names = {f"{note.parent.name}/{note.name}" for note in kept_notes(tmp_path / "one")}
+    assert names == {f"0_{n}/by-{s}.db.kept" for n in (0, 1) for s in ("letter", "word")}
+
+
+def test_an_interrupt_in_close_leaves_no_file_in_use(cluster, member, owner, monkeypatch):
+    def interrupt(*_):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LocalState, "close_copy", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        owner.stores.close()
+    run_and_compare(cluster, member)
+    owner.stores.close()
+
+
+def test_a_task_that_waits_for_its_files_is_logged_once(cluster, member, owner, caplog):
+    caplog.set_level("INFO")
+    second = member("one")
+    second.assign()
+    for _ in range(3):
+        second.stores.process({}, second.count)
+    assert caplog.text.count("task 0_0 waits: another member of this process has its files") == 1
+    owner.stores.close()
+    second.finish()
+    assert second.state() == cluster.expected()
+
+
 def test_a_kept_copy_is_not_removed_as_one_of_a_task_that_moved_away(
-    cluster,
-    member,
-    owner,
-    tmp_path,
+    cluster, member, owner, tmp_path
 ):
     second = member("one")  # of the same process
     owner.revoke()

@@ -1,0 +1,158 @@
+"""Copies that are kept, written back to their changelogs: a restore has exactly what they have."""
+
+import sqlite3
+import time
+from contextlib import closing
+
+import pytest
+
+from assignor.embedding import CopiesKept
+from assignor.embedding.kept import kept_notes
+from assignor.embedding.write_back import open_kept, refuse_topics
+from tests.assignor.embedding.state_stores.changelogs.losses import (
+    FILE,
+    NOTE,
+    keep_both,
+    lose_and_stop,
+    losses,
+    make_anew,
+    owner_state,
+    run_and_compare,
+    run_other,
+)
+from tests.assignor.embedding.state_stores.logs import (
+    CHANGELOGS,
+    Killed,
+    Steps,
+    restored,
+    write_back,
+)
+
+lost_changelogs = pytest.mark.parametrize(
+    "changelogs", [CHANGELOGS, CHANGELOGS[:1], CHANGELOGS[1:]], ids=["both", "first", "second"]
+)
+
+
+@losses
+@lost_changelogs
+@pytest.mark.parametrize("has_other", [False, True])
+def test_the_operator_has_the_copies_written_to_the_changelogs(  # noqa: PLR0917 fixtures
+    cluster, member, owner, tmp_path, lose, has_other, changelogs
+):
+    lose_and_stop(cluster, owner, tmp_path, lose, changelogs)
+    if has_other:
+        run_other(cluster, member, "one", "two", "seven")
+    assert write_back(cluster, tmp_path / "one") == []
+    assert kept_notes(tmp_path / "one") == []
+    assert restored(cluster) == owner_state(cluster, 12)
+    run_and_compare(cluster, member)
+    last = member("one")
+    last.assign()
+    last.finish()
+    assert last.sentences[-1] == "restored tasks: 0_0; 0 changes read"
+    last.stores.close()
+    run_and_compare(cluster, member, "two")
+
+
+@pytest.mark.parametrize("has_other", [False, True])
+@pytest.mark.parametrize("at", [1, 4, 7, 10, 13, 16, 19, 22])
+def test_a_write_back_that_is_killed_leaves_the_notes_and_is_done_again(  # noqa: PLR0917 fixtures
+    cluster, member, owner, tmp_path, at, has_other
+):
+    lose_and_stop(cluster, owner, tmp_path, make_anew, CHANGELOGS[:1])
+    run_other(cluster, member, "one", "two", "seven")
+    with pytest.raises(Killed):
+        write_back(cluster, tmp_path / "one", steps=Steps(at))
+    assert (tmp_path / "one" / NOTE).exists()
+    with pytest.raises(CopiesKept):
+        member("one")
+    if has_other:
+        run_other(cluster, member, "odd", "one", name="three")
+    assert write_back(cluster, tmp_path / "one") == []
+    assert restored(cluster) == owner_state(cluster, 12)
+    run_and_compare(cluster, member)
+
+
+def test_of_two_copies_of_a_task_the_one_with_more_input_counts(cluster, member, owner, tmp_path):
+    owner.stores.close()
+    run_other(cluster, member, "seven", "six")  # the last owner
+    make_anew(cluster)
+    keep_both(member)
+    assert write_back(cluster, tmp_path / "one") == []
+    assert restored(cluster) == owner_state(cluster, 12)
+    assert write_back(cluster, tmp_path / "two") == []
+    assert restored(cluster) == cluster.expected() == owner_state(cluster, 14)
+    run_and_compare(cluster, member, "two")
+
+
+def test_a_copy_with_less_input_than_one_that_was_written_back_is_refused(
+    cluster, member, owner, tmp_path
+):
+    owner.stores.close()
+    run_other(cluster, member, "seven", "six")
+    make_anew(cluster)
+    keep_both(member)
+    assert write_back(cluster, tmp_path / "two") == []
+    run_and_compare(cluster, member, "two")
+    [refused] = write_back(cluster, tmp_path / "one")
+    assert refused.startswith("another copy of task 0_0 was written back, and the changelogs have")
+    assert refused.endswith("has it up to 6, and is not needed: delete this directory")
+    assert f"the copy in {tmp_path}/one/0_0" in refused
+    assert (tmp_path / "one" / NOTE).exists()
+    run_and_compare(cluster, member, "two")
+
+
+def test_a_task_of_which_one_copy_is_gone_is_not_written_back(cluster, member, owner, tmp_path):
+    lose_and_stop(cluster, owner, tmp_path, make_anew)
+    (tmp_path / "one" / FILE).unlink()
+    [refused] = write_back(cluster, tmp_path / "one")
+    assert refused.startswith("store by-letter has no copy in")
+
+
+def test_a_store_without_a_copy_stays_if_its_changelog_fits(cluster, member, owner, tmp_path):
+    lose_and_stop(cluster, owner, tmp_path, make_anew, CHANGELOGS[1:])
+    (tmp_path / "one" / FILE).unlink()
+    assert write_back(cluster, tmp_path / "one") == []
+    run_and_compare(cluster, member)
+
+
+def test_a_copy_that_lacks_commits_is_not_written_back(cluster, member, owner, tmp_path):
+    lose_and_stop(cluster, owner, tmp_path, make_anew)
+    with closing(sqlite3.connect(tmp_path / "one" / FILE)) as file, file:
+        file.execute("update progress set last_commit = x''")
+    [refused] = write_back(cluster, tmp_path / "one")
+    assert "by-letter lacks commits that others have" in refused
+
+
+def test_hours_that_pass_before_a_write_back_change_nothing(
+    cluster, member, owner, tmp_path, monkeypatch
+):
+    lose_and_stop(cluster, owner, tmp_path, make_anew)
+    real_ns = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: real_ns() + 40 * 3600 * 10**9)
+    run_other(cluster, member, "seven")
+    assert write_back(cluster, tmp_path / "one") == []
+    run_and_compare(cluster, member)
+
+
+@pytest.mark.parametrize(
+    ("counts", "found"),
+    [
+        ({}, "does not exist: create it with 1 partitions "),
+        (
+            {"app-by-word-changelog": 3},
+            "has 3 partitions instead of 1: delete this topic, and create it with 1 partitions ",
+        ),
+    ],
+)
+def test_a_changelog_with_other_partitions_is_refused(  # noqa: PLR0917 fixtures
+    cluster, member, owner, tmp_path, counts, found
+):
+    lose_and_stop(cluster, owner, tmp_path, make_anew)
+    with open_kept(tmp_path / "one") as [kept]:
+        known = {"orders": 1, "visits": 1, "app-by-letter-changelog": 1, **counts}
+        [refused] = refuse_topics(kept, known)
+    assert refused == (
+        f"changelog app-by-word-changelog {found}and cleanup.policy=compact, then run this command "
+        "again; keep the state directory, it has the only copy"
+    )
