@@ -138,17 +138,14 @@ def _check_stopped(admin: "Admin", group_id: str) -> None:
 def _run_task(
     admin: "Admin", access: "KafkaChangelogs", kept: KeptTask, *, is_executed: bool
 ) -> _Result:
-    from assignor.adapters.admin import set_offsets, topic_facts  # noqa: PLC0415 an extra
+    from assignor.adapters.admin import partition_counts, set_offsets  # noqa: PLC0415 an extra
 
     if kept.problem:
         return _Result(kept=kept, plan=WriteBackPlan(refusals=(kept.problem,)), differing={})
     changelogs = {s.changelog.topic for s in kept.stores.values()}
     named = changelogs | kept.topics | {changelog.topic for changelog in kept.missing.values()}
     admin.again()
-    counts = {
-        topic: facts.partitions
-        for topic, facts in topic_facts(admin, lambda names: named & {*names}).items()
-    }
+    counts = partition_counts(admin, named)
     refusals = refuse_topics(kept, counts)
     if refusals:
         return _Result(kept=kept, plan=WriteBackPlan(refusals=refusals), differing={})

@@ -13,14 +13,13 @@ from assignor.adapters.admin.client import (
     Target,
     open_admin,
 )
-from assignor.adapters.admin.facts import cluster_facts, committed_offsets
+from assignor.adapters.admin.facts import cluster_facts, committed_offsets, partition_counts
 from assignor.adapters.admin.features import read_all_features, read_features, update_features
 from assignor.adapters.admin.groups import (
     describe_group,
     describe_settled,
     list_groups,
     settled_members,
-    topic_facts,
 )
 from assignor.adapters.admin.inspect import look_at_all_groups, look_at_group
 from assignor.adapters.admin.level_sources import ClusterFeature, GroupLevels
@@ -53,12 +52,12 @@ __all__ = [
     "look_at_group",
     "open_admin",
     "parse_servers",
+    "partition_counts",
     "positive_milliseconds",
     "read_all_features",
     "read_features",
     "read_properties",
     "set_offsets",
     "settled_members",
-    "topic_facts",
     "update_features",
 ]

@@ -119,6 +119,16 @@ def _leaders(topics: Mapping[str, _Topic], names: Iterable[str]) -> dict[TopicPa
     }
 
 
+def partition_counts(admin: Admin, names: Iterable[str]) -> dict[str, int]:
+    """Return the numbers of partitions of the topics that exist and may be described.
+
+    Raises:
+        BrokerError, NotAuthorized: as in `Admin.ask`.
+    """
+    topics = _read_topics(admin)
+    return {name: topics[name].facts.partitions for name in sorted(topics.keys() & {*names})}
+
+
 def _read_topics(admin: Admin) -> dict[str, _Topic]:
     """Return all topics that may be described."""
 

@@ -8,7 +8,7 @@ from kafka.errors import NoError, RetriableError
 from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.admin.client import Admin, BrokerError
-from assignor.adapters.admin.groups import committed_offsets
+from assignor.adapters.admin.facts import committed_offsets
 from assignor.embedding import COMMIT_METADATA
 from encoding import TopicPartition
 
