@@ -18,8 +18,9 @@ from assignor.embedding.state_stores.records import (
     NewRecord,
     Owner,
     Writes,
-    fencing_owner,
+    is_plausible,
     owned_record,
+    owner_of,
     read_commit,
 )
 from assignor.embedding.state_stores.tables import (
@@ -52,8 +53,6 @@ class Replica:
     Attributes:
         name, changelog, table: as given.
         restored: entries that `restore` has written or deleted since the last takeover began.
-        unclaimed: owner whose records were read, and its owner record was not, though it is later
-            than that of the copy before; `NOBODY`: none.
         peers: the copies of all stores of its task, this one among them.
     """
 
@@ -81,7 +80,6 @@ class Replica:
         self._is_second_try = self._is_slow = False
         # Why the copy is rebuilt with the next check, if it still lacks records.
         self._doubt = ""
-        self.unclaimed = NOBODY
         self.restored = 0
         self.peers: tuple[Replica, ...] = (self,)
 
@@ -145,7 +143,7 @@ class Replica:
             _log.info(
                 "state of %s up to offset %s is rebuilt: %s", self._name, progress.position, why
             )
-            self.clear()
+            self._clear()
         self._take_range(start, end, topic_id, checked)
 
     def _take_range(self, start: int, end: int, topic_id: UUID | None, checked: Moment) -> None:
@@ -206,18 +204,13 @@ class Replica:
         )
         try:
             if progress != NO_PROGRESS and settle(facts) is None:
-                self.clear()
+                self._clear()
         except MemberStopped as error:
             raise ChangelogLost(str(error), [self.changelog.topic]) from None
 
-    def clear(self) -> None:
-        """Remove all entries: the other copies of the task do not have its whole state any more.
-
-        Raises:
-            StoreError: a table cannot be written.
-        """
+    def _clear(self) -> None:
+        """Remove all entries: the other copies of the task do not have its whole state any more."""
         self.table.clear()
-        self._checked, self.unclaimed = None, NOBODY
         for peer in self.peers:
             if peer.table.progress.claim != NOBODY:
                 peer.table.apply({}, replace(peer.table.progress, claim=NOBODY))
@@ -256,12 +249,10 @@ class Replica:
             position = record.offset + 1
             if record.key is None:
                 continue
-            found = fencing_owner(record, after=owner, name=self._name)
+            found = self._fencing_owner(record, after=owner)
             if found < owner:
                 unowned[record.key] = True
                 continue
-            if found > owner != NOBODY or record.key == OWNER_KEY:
-                self.unclaimed = NOBODY if record.key == OWNER_KEY else found
             owner = found
             if record.key in unowned or record.key in self.unowned:
                 unowned[record.key] = False
@@ -343,3 +334,17 @@ class Replica:
             complete_ms=begun.wall_ms,
         )
         self.table.apply(entries, now, dict.fromkeys(self.unowned & writes.keys(), False))
+
+    def _fencing_owner(self, record: ChangelogRecord, *, after: Owner) -> Owner:
+        """The owner that wrote a record: it fences earlier ones; `NOBODY` if implausible."""
+        found = owner_of(record.headers)
+        if is_plausible(found, after=after):
+            return found
+        _log.warning(
+            "the record at offset %s of %s names owner epoch %s, which no claim has; the header is "
+            "ignored. Does another program write to this changelog?",
+            record.offset,
+            self._name,
+            found.epoch,
+        )
+        return NOBODY

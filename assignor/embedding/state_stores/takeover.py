@@ -19,7 +19,6 @@ from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.copies import Phase, TaskCopy
 from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
-    NOBODY,
     OWNER_KEY,
     Commit,
     NewRecord,
@@ -104,9 +103,6 @@ class Takeovers:
     def _claim(self, copies: Sequence[TaskCopy]) -> None:
         """Write owner records, with an epoch above those that were read."""
         for copy in copies:
-            _rebuild_overwritten(copy)
-        copies = [copy for copy in copies if copy.phase is Phase.RESTORING]
-        for copy in copies:
             latest = max(copy.replicas.values(), key=lambda replica: replica.owner)
             name = f"{latest.changelog.topic}-{latest.changelog.partition}"
             copy.owner = next_owner(latest.owner, self._process, name=name)
@@ -178,30 +174,6 @@ class Takeovers:
             for copy, _, _ in work:
                 copy.look_again()
             raise
-
-
-def _rebuild_overwritten(copy: TaskCopy) -> None:
-    """Begin anew with copies that have read all, and have not met the record of the last claim.
-
-    Compaction keeps that record, so it is before what the copy had: the changelog has lost records
-    that the copy has, and has others in their place.
-
-    Raises:
-        StoreError: a copy cannot be written.
-    """
-    for replica in copy.replicas.values():
-        if replica.unclaimed != NOBODY:
-            _log.warning(
-                "state of %s-%s up to offset %s is rebuilt: the last claim (owner epoch %s) is not "
-                "behind what the copy had: the changelog has lost records, and has others in their "
-                "place; state that it does not have is lost: set the group's offsets back to redo "
-                "it; check the brokers for an unclean leader election",
-                *replica.changelog,
-                replica.position,
-                replica.unclaimed.epoch,
-            )
-            replica.clear()
-            copy.look_again()
 
 
 _Part = tuple[TaskCopy, Replica, dict[bytes, bytes | None]]
