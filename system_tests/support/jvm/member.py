@@ -144,15 +144,17 @@ def _watch_tasks(streams: Any, report: Reporter, stopping: threading.Event) -> N
 
 
 def _close(classes: Any, config: RealConfig, streams: Any) -> None:
-    """Stop; 4.2 replaced the setting `internal.leave.group.on.close` by an option."""
+    """Stop; 4.2 replaced `internal.leave.group.on.close` by an option, also of static members."""
     try:
         options = classes(f"{_STREAMS}.CloseOptions")
     except TypeError:
         streams.close()
         return
     how = classes(f"{_STREAMS}.CloseOptions$GroupMembershipOperation")
-    stays = how.LEAVE_GROUP if config.leaves_group else how.REMAIN_IN_GROUP
-    streams.close(options.groupMembershipOperation(stays))
+    leaves = config.leaves_group and "group.instance.id" not in config.settings
+    streams.close(
+        options.groupMembershipOperation(how.LEAVE_GROUP if leaves else how.REMAIN_IN_GROUP)
+    )
 
 
 def _hosts(streams: Any) -> dict[str, dict[str, tuple[str, ...]]]:
