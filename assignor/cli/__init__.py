@@ -4,6 +4,7 @@
 and `spark-assign` use the same parts, so that help, completion and exit status are the same.
 """
 
+from assignor.cli.assign.lines import line_error, problem_lines
 from assignor.cli.main import main
 from assignor.cli.sample import make_problem
 from assignor.cli.toolkit import (
@@ -70,10 +71,12 @@ __all__ = [
     "failure",
     "format_option",
     "imported_topology",
+    "line_error",
     "main",
     "make_problem",
     "name_option",
     "print_uncut",
+    "problem_lines",
     "problem_option",
     "release_option",
     "say",

@@ -101,13 +101,18 @@ def listed(notes: Iterable[Path]) -> str:
     return f"kept: {shown(', '.join(names[:_SHOWN_FILES]), limit=_WHY_LIMIT)}{more}"
 
 
+def notes_of_task(folder: Path) -> list[Path]:
+    """Return the notes in the directory of a task, sorted."""
+    return sorted(folder.glob(f"*{KEPT}"))
+
+
 def remove_notes(folder: Path) -> None:
     """Remove all notes in the directory of a task.
 
     Raises:
         StoreError: one cannot be removed.
     """
-    for note in sorted(folder.glob(f"*{KEPT}")):
+    for note in notes_of_task(folder):
         try:
             note.unlink(missing_ok=True)
         except OSError as error:

@@ -11,7 +11,14 @@ from urllib.parse import quote
 import click
 
 from assignor import RebalanceError
-from assignor.cli import TextTable, connected, print_uncut, target_of
+from assignor.cli import (
+    TextTable,
+    connected,
+    line_error,
+    print_uncut,
+    problem_lines,
+    target_of,
+)
 from assignor.inspection import problem_of
 from assignor.problems import ProblemError, parse_problem, read_problem
 from encoding import shown
@@ -202,13 +209,12 @@ def saved_groups(path: Path) -> Iterator[_Found]:
     count = 0
     for file in files:
         try:
-            lines = file.read_bytes().splitlines()
+            with file.open("rb") as stream:
+                for number, line in enumerate(problem_lines(stream), 1):
+                    count += 1
+                    yield _saved_line(file, number, line)
         except OSError as error:
             raise ProblemError(f"{file} cannot be read: {error.strerror or error}") from None
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                count += 1
-                yield _saved_line(file, number, line)
     if not count:
         what = "has no group (*.json, *.jsonl)" if path.is_dir() else "has no group"
         raise ProblemError(f"{path} {what}; write it with assignor inspect --all --save")
@@ -221,9 +227,8 @@ def _saved_line(file: Path, number: int, line: bytes) -> _Found:
         name = str(data.get("name", ""))
         return name or f"{file.name}:{number}", saved_group(data, read_problem(data))
     except RebalanceError as error:
-        whose = f", group {shown(name)}" if name else ""
-        where = "" if str(error).startswith(f"line {number}") else f"line {number}{whose}: "
-        raise ProblemError(f"{file}: {where}{error}") from None
+        whose = f"group {shown(name)}" if name else ""
+        raise ProblemError(f"{file}: {line_error(number, error, whose)}") from None
 
 
 def _live_groups(given: Mapping[str, Any], skipped: list[str]) -> Iterator[_Found]:

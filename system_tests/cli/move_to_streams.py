@@ -25,6 +25,7 @@ from system_tests.plan import (
     RESTORE_RATE,
     STREAMS,
     WAY_BACK,
+    SavedGroup,
     StreamsMove,
     Use,
     plan_streams_move,
@@ -116,7 +117,9 @@ def print_streams_move(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
     _print_move(move, given["form"])
 
 
-def print_streams_upgrade(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
+def print_streams_upgrade(
+    given: dict[str, Any], saved: SavedGroup | None, uses: frozenset[Use]
+) -> NoReturn:
     """Print the plan of a new release for a streams group; end with 1 if it is refused."""
     refuse_options("a plan of a streams group simulates no bounces; leave out", but=_UPGRADE_USED)
     if given["old"] is None or given["brokers"] is None:
@@ -127,7 +130,6 @@ def print_streams_upgrade(given: dict[str, Any], uses: frozenset[Use]) -> NoRetu
     try:
         if given["report"] is not None:
             check_report(given["report"])
-        saved = read_saved(given["saved"]) if given["saved"] is not None else None
         if saved is not None and saved.group.static_members:
             uses |= {Use.STATIC}
         old, new, brokers = (find_release(given[name]) for name in ("old", "new", "brokers"))

@@ -27,12 +27,14 @@ from system_tests.cli.planned_group import (
     planned_group,
     planned_group_options,
     refuse_report_over_problem,
+    saved_group_of,
 )
 from system_tests.cli.progress import counted
 from system_tests.plan import (
     SIGNS,
     STREAMS,
     PlannedTopology,
+    SavedGroup,
     SimulatedGroup,
     StepCost,
     UpgradePlan,
@@ -44,7 +46,6 @@ from system_tests.plan import (
     make_plan,
     plan_document,
     plan_lines,
-    read_saved,
     read_saved_topology,
     read_uses,
     spoken,
@@ -163,14 +164,15 @@ def plan(**given: Any) -> None:
     refuse_report_over_problem(given)
     if given["new"].lower() == STREAMS:
         print_streams_move(given, uses)
-    if given["streams_group"] or _is_saved_streams_group(given["saved"]):
-        print_streams_upgrade(given, uses)
+    saved = saved_group_of(given)
+    if given["streams_group"] or (saved is not None and saved.is_streams_group):
+        print_streams_upgrade(given, saved, uses)
     refuse_move_options(given)
     if given["no_costs"] and given["seeds"] is not None:
         refuse("--no-costs simulates nothing, so --seeds has no use; leave one of them out")
     refuse_options("only a plan with --topology uses", ("application_id",))
     try:
-        is_good = _print_plan(given, uses)
+        is_good = _print_plan(given, saved, uses)
     except (ReleaseError, ProblemError, OptionError) as error:
         refuse(str(error))
     except ReportError as error:
@@ -185,20 +187,13 @@ def _plan_fleet(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
         refuse(str(error))
 
 
-def _is_saved_streams_group(path: Path | None) -> bool:
-    try:
-        return path is not None and read_saved(path).is_streams_group
-    except ProblemError:
-        return False  # said where the options are known to fit together
-
-
 def _refuse_directories(given: dict[str, Any]) -> None:
     for option, path in (("--report", given["report"]), ("--problem", given["saved"])):
         if path is not None and path.is_dir():
             refuse(f"{option} {path} is a directory; give a file, or plan all groups with --all")
 
 
-def _print_plan(given: dict[str, Any], uses: frozenset[Use]) -> bool:
+def _print_plan(given: dict[str, Any], saved: SavedGroup | None, uses: frozenset[Use]) -> bool:
     """Print the plan, its costs when they are simulated, and write the report.
 
     Returns whether rolling bounces do it, and no simulated one speaks against it.
@@ -206,7 +201,7 @@ def _print_plan(given: dict[str, Any], uses: frozenset[Use]) -> bool:
     report, is_text = given["report"], given["form"] == "text"
     if report is not None:
         check_report(report)
-    old, group = planned_group(given, is_static=Use.STATIC in uses)
+    old, group = planned_group(given, saved, is_static=Use.STATIC in uses)
     if group.static_members:
         uses |= {Use.STATIC}
     made = make_plan(old, find_release(given["new"]), uses, threads=group.threads)

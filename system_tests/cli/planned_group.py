@@ -9,7 +9,7 @@ import click
 
 from assignor.cli import AnswerIsNo, all_of, connect_options, connected, target_of
 from assignor.inspection import is_present, problem_of
-from assignor.problems import read_problem
+from assignor.problems import ProblemError, read_problem
 from probing import Release, find_release
 from system_tests.cli.options import (
     MAX_PARTITIONS,
@@ -96,14 +96,21 @@ _VALUES = ("session_timeout_ms", "restore", "restart_ms")
 CONNECTING = ("bootstrap_server", "command_config", "timeout")
 
 
-def planned_group(given: Mapping[str, Any], *, is_static: bool) -> tuple[Release, SimulatedGroup]:
+def planned_group(
+    given: Mapping[str, Any], saved: SavedGroup | None, *, is_static: bool
+) -> tuple[Release, SimulatedGroup]:
     """Return the release that a group runs, and the group as it is simulated.
+
+    Args:
+        given: the options.
+        saved: of the file, if one is given (`saved_group_of`).
+        is_static: whether members are static by another option.
 
     Raises:
         ProblemError, ReleaseError: the file is invalid, or its members do not run the release.
         ClickException: the options do not fit together, or the cluster does not answer.
     """
-    saved = _saved(given)
+    saved = _live(given) if given["group_id"] is not None else saved
     old = find_release(given["old"]) if given["old"] else None
     if saved is not None:
         release, group, unchecked = planned_saved(saved, old, given, is_static=is_static)
@@ -154,13 +161,22 @@ def note_unchecked(what: str) -> None:
         click.echo(f"rolling-bounce plan: not checked: {what}", err=True)
 
 
-def _saved(given: Mapping[str, Any]) -> SavedGroup | None:
+def saved_group_of(given: Mapping[str, Any]) -> SavedGroup | None:
+    """Return the group of the given file, which may be a pipe: it is read once; None without one.
+
+    Raises:
+        ClickException: the file is invalid, a live group is given, too, or options of one that is
+            not.
+    """
     if given["saved"] is not None and given["group_id"] is not None:
         refuse("--problem is a saved group and --group a live one; give one of them")
     if given["group_id"] is not None:
-        return _live(given)
+        return None
     refuse_options("give the group of the cluster as well (--group ID), or leave out", CONNECTING)
-    return None if given["saved"] is None else read_saved(given["saved"])
+    try:
+        return None if given["saved"] is None else read_saved(given["saved"])
+    except ProblemError as error:
+        refuse(str(error))
 
 
 def _live(given: Mapping[str, Any]) -> SavedGroup:

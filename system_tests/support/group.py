@@ -17,10 +17,9 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from system_tests.live import WordProducer
 from system_tests.support.counts import read_counts
 from system_tests.support.describe import DescribedGroup, describe_group
-from system_tests.support.member import NotInTime, RealMember
+from system_tests.support.member import NotInTime, RealMember, start_member
 from system_tests.support.word_count import (
     POISON,
-    RealConfig,
     changelog_topic,
     counts_topic,
     repartition_topic,
@@ -83,21 +82,15 @@ class RealGroup:
             endpoint = self._endpoints.setdefault(
                 name, f"127.0.0.1:{_FIRST_PORT + len(self._endpoints)}"
             )
-        folder = self._folder / name
-        folder.mkdir(parents=True, exist_ok=True)
-        member = RealMember(
-            RealConfig(
-                name=name,
-                release=release,
-                bootstrap_servers=self.bootstrap_servers,
-                application_id=self.application_id,
-                state_dir=str(folder),
-                process_id=str(uuid.uuid5(uuid.NAMESPACE_OID, name)),
-                endpoint=endpoint,
-                session_timeout_ms=self._session_timeout_ms,
-                **config,
-            ),
-            log=folder / "log",
+        member = start_member(
+            self._folder,
+            name,
+            release=release,
+            bootstrap_servers=self.bootstrap_servers,
+            application_id=self.application_id,
+            endpoint=endpoint,
+            session_timeout_ms=self._session_timeout_ms,
+            **config,
         )
         self.members[name] = member
         self.started.append(member)

@@ -4,10 +4,11 @@ Start members from the main thread: the kernel ends them when the thread that fo
 """
 
 import threading
+import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import monotonic
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from system_tests.live import events
 from system_tests.live.events import Event, Report
@@ -136,3 +137,25 @@ class RealMember(MemberProcess):
         if self.config.is_native:
             return next(reversed(self.all(events.AssignmentTaken)), None)
         return next(reversed(self.all(events.TasksChanged)), None)
+
+
+def start_member(folder: Path, name: str, *, state: str = "", **config: Any) -> RealMember:
+    """Start a member; after a restart it has its former state directory and process id.
+
+    Args:
+        folder: of all members; each has a directory of its own for its state and its log.
+        name: of the member.
+        state: the state directory, below the member's; by default the same.
+        config: other fields of `RealConfig`.
+    """
+    own = folder / name
+    own.mkdir(parents=True, exist_ok=True)
+    return RealMember(
+        RealConfig(
+            name=name,
+            state_dir=str(own / state),
+            process_id=str(uuid.uuid5(uuid.NAMESPACE_OID, name)),
+            **config,
+        ),
+        log=own / "log",
+    )

@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from assignor.embedding.kept import kept_notes, read_note
+from assignor.embedding.kept import kept_notes, notes_of_task, read_note
 from assignor.embedding.process_id import LockedDirectory
 from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
@@ -154,15 +154,14 @@ def _describe(found: KeptTask) -> None:
         raise StoreError(f"{found.directory} has copies of several applications: {sorted(ids)}")
     [found.application_id] = ids
     stores, topics = set[str](), {topic for topic, _ in found.commit.inputs}
-    for note in kept_notes(found.directory.parent):
-        if note.parent == found.directory:
-            try:
-                noted = read_note(note)
-            except StoreError:  # the copies are all the same what they are
-                continue
-            found.why = found.why or noted.why
-            stores.update(noted.stores)
-            topics.update(noted.topics)
+    for note in notes_of_task(found.directory):
+        try:
+            noted = read_note(note)
+        except StoreError:  # the copies are all the same what they are
+            continue
+        found.why = found.why or noted.why
+        stores.update(noted.stores)
+        topics.update(noted.topics)
     found.topics = frozenset(topics | found.commit.topic_ids.keys())
     found.missing = {
         name: TopicPartition(f"{found.application_id}-{name}-changelog", found.task.partition)

@@ -22,13 +22,14 @@ from assignor.adapters.connecting import network_client
 from system_tests.errors import EnvironmentFailureError
 from system_tests.support.claims.workloads import WORKLOADS
 from system_tests.support.describe import describe_group
-from system_tests.support.member import NotInTime, RealMember
-from system_tests.support.word_count import RealConfig, counts_topic
+from system_tests.support.member import NotInTime, RealMember, start_member
+from system_tests.support.word_count import counts_topic
 
 PARTITIONS = 4
 WAIT_S = 600.0
 """The limit of every wait: JVMs start slowly on a machine with other work."""
 
+_STATE = "state"
 _LOOK_S = 0.3
 _POLL_MS = 500
 _MAX_WHY = 160
@@ -127,24 +128,19 @@ class Application:
         Raises:
             MemberEnded: it, or another member, ended.
         """
-        folder = self._folder / name
-        folder.mkdir(parents=True, exist_ok=True)
-        member = RealMember(
-            RealConfig(
-                name=name,
-                release=release,
-                bootstrap_servers=self.bootstrap_servers,
-                application_id=self.application_id,
-                state_dir=str(folder / "state"),
-                process_id=str(uuid.uuid5(uuid.NAMESPACE_OID, name)),
-                upgrade_from=pin or None,
-                session_timeout_ms=int(WAIT_S / 10 * 1000),
-                topology=self._topology,
-                on_disk=True,
-                settings=self._settings | dict(settings or {}),
-                **config,
-            ),
-            log=folder / "log",
+        member = start_member(
+            self._folder,
+            name,
+            state=_STATE,
+            release=release,
+            bootstrap_servers=self.bootstrap_servers,
+            application_id=self.application_id,
+            upgrade_from=pin or None,
+            session_timeout_ms=int(WAIT_S / 10 * 1000),
+            topology=self._topology,
+            on_disk=True,
+            settings=self._settings | dict(settings or {}),
+            **config,
         )
         self.members[name] = member
         self._started.append(member)
@@ -160,7 +156,7 @@ class Application:
 
     def delete_state(self, name: str) -> None:
         """Delete the state directory of a member that was stopped."""
-        shutil.rmtree(self._folder / name / "state")
+        shutil.rmtree(self._folder / name / _STATE)
 
     def process(self, *, is_committed: bool = True) -> None:
         """Write the next batch, and wait until its results are right.

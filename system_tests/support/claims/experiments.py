@@ -46,11 +46,9 @@ def _bounce_back(app: Application, claim: Claim, run: Run) -> None:
 
 def _replace(app: Application, claim: Claim, run: Run) -> None:
     """All members are stopped; the new release takes the state of the old one over."""
-    app.start("a", run.old)
-    app.process()
+    _start_old(app, run)
     app.stop("a")
-    app.start("a", run.new, pin=run.pin, settings=claim.changed)
-    app.process()
+    _start_new(app, claim, run)
     app.process()
 
 
@@ -60,46 +58,7 @@ def _replace_unread(app: Application, claim: Claim, run: Run) -> None:
     app.process(is_committed=False)
     app.stop("a")
     app.rewind_internal_topics()
-    app.start("a", run.new, pin=run.pin, settings=claim.changed)
-    app.process()
-    app.process()
-
-
-def _reset_and_return(app: Application, claim: Claim, run: Run) -> None:
-    """All members are stopped, the application is reset, and the old release starts."""
-    app.start("a", run.new, pin=run.pin, settings=claim.changed)
-    app.process()
-    app.stop("a")
-    app.reset("a")
-    app.start("a", run.old)
-    app.process()
-
-
-def _return(app: Application, claim: Claim, run: Run) -> None:
-    """All members are stopped; the old release takes over what the new one left."""
-    app.start("a", run.new, pin=run.pin, settings=claim.changed)
-    app.process()
-    app.stop("a")
-    app.start("a", run.old)
-    app.process()
-
-
-def _kill_and_return(app: Application, claim: Claim, run: Run) -> None:
-    """The member is killed; the old release takes over what the new one left."""
-    app.start("a", run.new, pin=run.pin, settings=claim.changed)
-    app.process()
-    app.kill("a")
-    app.start("a", run.old)
-    app.process()
-
-
-def _return_without_state(app: Application, claim: Claim, run: Run) -> None:
-    """All members are stopped; the old release starts without a state directory."""
-    app.start("a", run.new, pin=run.pin, settings=claim.changed)
-    app.process()
-    app.stop("a")
-    app.delete_state("a")
-    app.start("a", run.old)
+    _start_new(app, claim, run)
     app.process()
 
 
@@ -107,6 +66,41 @@ def _start_new(app: Application, claim: Claim, run: Run) -> None:
     """A member of the new release starts, with its settings."""
     app.start("a", run.new, pin=run.pin, settings=claim.changed)
     app.process()
+
+
+def _start_old(app: Application, run: Run) -> None:
+    app.start("a", run.old)
+    app.process()
+
+
+def _reset_and_return(app: Application, claim: Claim, run: Run) -> None:
+    """All members are stopped, the application is reset, and the old release starts."""
+    _start_new(app, claim, run)
+    app.stop("a")
+    app.reset("a")
+    _start_old(app, run)
+
+
+def _return(app: Application, claim: Claim, run: Run) -> None:
+    """All members are stopped; the old release takes over what the new one left."""
+    _start_new(app, claim, run)
+    app.stop("a")
+    _start_old(app, run)
+
+
+def _kill_and_return(app: Application, claim: Claim, run: Run) -> None:
+    """The member is killed; the old release takes over what the new one left."""
+    _start_new(app, claim, run)
+    app.kill("a")
+    _start_old(app, run)
+
+
+def _return_without_state(app: Application, claim: Claim, run: Run) -> None:
+    """All members are stopped; the old release starts without a state directory."""
+    _start_new(app, claim, run)
+    app.stop("a")
+    app.delete_state("a")
+    _start_old(app, run)
 
 
 def _restart_static(app: Application, run: Run, *, back: bool, waits: bool) -> None:

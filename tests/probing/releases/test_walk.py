@@ -124,7 +124,8 @@ class Walk:
         elif name == PATCHES:
             rows = json.loads(path.read_text(encoding="utf-8"))
             counts = {"vectors": 880, "edges": 383, "sha256": "0" * 64}
-            last = f"{self.release.rpartition('.')[0]}.{int(self.release.rpartition('.')[2]) - 1}"
+            series, _, number = self.release.rpartition(".")
+            last = f"{series}.{int(number) - 1}"
             same = [row for row in rows.values() if row["same_as"] == last]
             rows[self.release] = same[0] if same else {"same_as": last, **counts}
             path.write_text(json.dumps(rows), encoding="utf-8")

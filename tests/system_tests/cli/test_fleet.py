@@ -1,6 +1,7 @@
 """Plans of all groups of a file: one table, one page each, and what is wrong is named."""
 
 import json
+import os
 
 import pytest
 from click.testing import CliRunner
@@ -106,3 +107,16 @@ def test_a_directory_is_no_report_of_one_group(tmp_path):
     done = CliRunner().invoke(main, ["plan", *map(str, words)])
     assert done.exit_code == 2
     assert "is a directory; give a file" in done.stderr
+
+
+def test_a_saved_group_may_come_through_a_pipe(fleet):
+    reader, writer = os.pipe()
+    try:
+        with os.fdopen(writer, "wb") as file:
+            file.write(fleet(native="natives").read_bytes())
+        words = ("plan", "--problem", f"/dev/fd/{reader}", "--to", "4.3", "--no-costs")
+        done = CliRunner().invoke(main, words)
+    finally:
+        os.close(reader)
+    assert done.exit_code == 0, done.output
+    assert "4.3.1" in done.stdout

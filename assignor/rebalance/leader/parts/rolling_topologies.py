@@ -208,7 +208,7 @@ def kept_copies(
     stateful: AbstractSet[TaskId],
     most: int,
 ) -> dict[str, tuple[TaskId, ...]]:
-    """Return the standby tasks that go on while every task stays with its member.
+    """Return the standby tasks that continue while every task stays with its member.
 
     Args:
         members: those that can be given tasks.

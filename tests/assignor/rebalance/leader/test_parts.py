@@ -89,9 +89,9 @@ def test_a_member_that_cannot_be_read_is_quarantined_and_harms_no_other(without)
     assert sorted(answer.answers["a"].assignment.active_tasks) == TASKS
 
 
-def test_another_topology_is_followed_only_by_the_part_that_knows_it(without):
-    if "topologies" not in without:
-        pytest.skip("the part is there")
+@pytest.mark.parametrize("without", [("topologies",), PARTS], indirect=True, ids="+".join)
+@pytest.mark.usefixtures("without")
+def test_another_topology_is_followed_only_by_the_part_that_knows_it():
     group = MixedGroup()
     group.start("a", counting())
     group.start("b", counting(2, sources=("lines", "other")))
