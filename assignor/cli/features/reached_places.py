@@ -183,7 +183,9 @@ class GroupPlace:
         memory = greatest(kept, answered)
         if not memory and answers:
             raise AnswerIsNo(
-                f"{self.name} has reached no version of a changed subtopology: nothing to lower"
+                f"{self.name} has not run two topologies side by side: nothing to lower yet; if its"
+                " members run a newer one, start the first of them with the older one, and run the"
+                " command again: that member gets no changed task before"
             )
         if not memory:
             raise AnswerIsNo(

@@ -15,6 +15,7 @@ from uuid import UUID
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.structs import TopicPartition as ClientPartition
 
+from assignor.adapters.admin import GroupLevels
 from assignor.topology import content_fingerprint
 from system_tests.errors import EnvironmentFailureError
 from system_tests.live.topologies.cluster import Cluster, open_cluster
@@ -150,6 +151,7 @@ class _Group:
     ) -> None:
         self._options, self._cluster, self._servers = options, cluster, cluster.servers
         self._folder, self._tell = folder, tell
+        self._kept = GroupLevels(cluster.servers, APP)
         self._members: dict[str, Member] = {}
         self.all: list[Member] = []
         self.lowered: Mapping[str, int] = {}
@@ -183,14 +185,30 @@ class _Group:
                 self._wait_until_stable(len(names) - 1)
             self._start(name, version=version)
             self._wait_until_stable(len(names))
+            if self._is_lowered:
+                self._wait(self._has_met_both, "the leader has not read both programs")
             self._wait_for_progress()
         return killed
 
+    @property
+    def _is_lowered(self) -> bool:
+        """Whether the way back needs a lower memory; added topics need no such step."""
+        options = self._options
+        return options.take_back and options.kind in {ChangeKind.CHANGE, ChangeKind.RENAME}
+
+    def _has_met_both(self) -> bool:
+        """Whether the leader has written down that it led members with both programs.
+
+        A leader asks members for the topology that they had not described before. Members that
+        stop until then leave a group of one program, which has nothing to lower.
+        """
+        return any(r.version > 1 or r.epoch > 0 for r in self._kept.reached().values())
+
     def _lower(self) -> None:
-        """Lower what the group remembers, as an operator does; added topics need no such step."""
-        kind = self._options.kind
-        if kind not in {ChangeKind.CHANGE, ChangeKind.RENAME}:
+        """Lower what the group remembers, as an operator does."""
+        if not self._is_lowered:
             return
+        kind = self._options.kind
         command = [sys.executable, "-m", "assignor.entry", "features"]
         command += ["downgrade-topology", "--bootstrap-server", self._servers, "--group", APP]
         command += ["--topology", f"system_tests.live.topologies.programs:OLD_{kind.name}"]

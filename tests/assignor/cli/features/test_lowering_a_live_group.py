@@ -206,3 +206,19 @@ def test_programs_with_both_versions_follow_the_level_of_topology_version(broker
     assert (status, "give the number of version" in err) == (2, True)
     assert features("disable", "--feature=topology.version", "--yes")[0] == 0
     assert [each.versions for each in group] == [{2}, {2}]
+
+
+def test_a_group_that_never_ran_two_topologies_goes_back_with_its_first_older_member(
+    broker, member, downgrade
+):
+    new, newest = member(SECOND), member(SECOND)
+    until(lambda: sorted([*new.tasks, *newest.tasks]) == EVERYTHING)
+    found = downgrade("--wait", "60")
+    assert (found.exit_code, "start the first of them with the older one" in found.stderr) == (1, 1)
+    newest.close()
+    old = member(FIRST)
+    until(lambda: FORMS[1] in old.memory and new.tasks == EVERYTHING)
+    assert old.tasks == []
+    assert downgrade("--wait", "60").exit_code == 0
+    new.close()
+    until(lambda: old.tasks == EVERYTHING)
