@@ -166,8 +166,13 @@ def _action(step: PlanStep) -> str:
         setting = f" with {' and '.join(step.settings)}" if step.settings else ""
         reset = " reset the application," if step.resets else ""
         deleting = f" delete all state directories,{reset}" if step.deletes_state else ""
+        drain = (
+            "stop what writes the input topics; when the group has no lag in any topic, "
+            if step.drains
+            else ""
+        )
         return (
-            f"stop all members, wait for their sessions to end,{deleting} start all as"
+            f"{drain}stop all members, wait for their sessions to end,{deleting} start all as"
             f" {step.release}{setting}"
         )
     if step.stage < 0 and step.settings and not step.upgrade_from:

@@ -17,6 +17,7 @@ from system_tests.matrix import route
 from system_tests.plan.changes.formats import (
     changed_formats,
     deletion,
+    drain_demand,
     obstacles_of,
     reset_demand,
 )
@@ -67,6 +68,7 @@ class PlanStep:
         deletes_state: each member starts with an empty state directory.
         resets: the application is reset before its members are started.
         expires: each member is started after its session has expired.
+        drains: all internal topics are consumed before the members are stopped.
         until: what has to be true before the next step, as a clause; often empty.
         demands: what else the step takes, as sentences: state to delete, a reset.
         version: of exactly-once after the step, as of `Running`.
@@ -84,6 +86,7 @@ class PlanStep:
     deletes_state: bool = False
     resets: bool = False
     expires: bool = False
+    drains: bool = False
     until: str = ""
     demands: tuple[str, ...] = ()
     version: int | None = None
@@ -325,6 +328,7 @@ def _offline_step(
     deleted = data.one_way_formats_between(new, old)
     is_down = new.order < old.order
     reset = reset_demand(changed_formats(old, new, uses) if is_down else (), new)
+    drain = drain_demand(old, new, uses)
     return PlanStep(
         old=old.name,
         release=new.name,
@@ -336,6 +340,7 @@ def _offline_step(
         settings=_switch_settings(now, goal),
         deletes_state=bool(deleted) or bool(reset),
         resets=bool(reset),
-        demands=reset or tuple(deletion(row, new) for row in deleted),
+        drains=bool(drain),
+        demands=drain or reset or tuple(deletion(row, new) for row in deleted),
         version=goal.version,
     )

@@ -137,6 +137,16 @@ def test_foreign_key_joins_are_never_bounced_over_3_3_and_only_a_reset_leads_bac
     assert plan("3.3.0", "4.3", Use.FK_JOIN).rolling
 
 
+@pytest.mark.parametrize(("new", "drains"), [("3.3.0", True), ("3.3.2", True), ("3.4.0", False)])
+def test_3_3_is_started_after_all_foreign_key_subscriptions_are_consumed(new, drains):
+    (step,) = plan("3.2", new, Use.FK_JOIN).steps
+    again = plan(new, "3.2", Use.FK_JOIN).steps[0].back.steps[0]
+    for found in (step, again):
+        assert found.drains is drains
+        assert ("when the group has no lag in any topic, stop" in step_text(found)) is drains
+        assert any("better take 3.4.0 or later" in line for line in found.demands) is drains
+
+
 @pytest.mark.parametrize(("old", "new", "expires"), [("3.9", "3.1", True), ("3.9", "3.2", False)])
 def test_a_static_member_waits_for_its_session_before_a_program_that_cannot_read_its_answer(
     old, new, expires
