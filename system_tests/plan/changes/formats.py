@@ -39,10 +39,8 @@ def obstacles_of(stops: Sequence[Release], uses: Collection[Use]) -> tuple[str, 
     )
 
 
-def drain_demand(
-    first: Release, second: Release, uses: Collection[Use]
-) -> tuple[str, ...]:
-    """Return what a release demands that ends at unread records of its predecessor; often nothing."""
+def drain_demand(first: Release, second: Release, uses: Collection[Use]) -> tuple[str, ...]:
+    """Return what a release demands that ends at unread records of the former format."""
     return tuple(
         f"{row.name}: {second.name} ends at a record of the former format that no member has read;"
         f" better take {row.reads_former_since} or later, which reads it"
