@@ -316,7 +316,7 @@ _RELEASE_BY_SERIES: Final = {release.series: release for release in RELEASES}
 
 
 def _nearest_names(text: str) -> list[str]:
-    """Return up to four known names that are similar to ``text``, oldest first."""
+    """Return up to four known names that are similar to ``text``, oldest first; none: none is."""
     same_prefix = [name for name in (*_SERIES, *_RELEASE_BY_NAME) if name.startswith(f"{text}.")]
     if same_prefix:
         return same_prefix[:4]
@@ -324,8 +324,8 @@ def _nearest_names(text: str) -> list[str]:
     if order is None:
         names = [name for name in (*_RELEASE_BY_NAME, *_SERIES) if name not in _EMULATED]
         near = difflib.get_close_matches(text, _EMULATED, n=1, cutoff=0.8)
-        near = near or difflib.get_close_matches(text, names, n=3, cutoff=0.5)
-        return near or [RELEASES[0].name, NEWEST_KAFKA, NATIVE]
+        cutoff = 0.5 if any(map(str.isdigit, text)) else 0.8
+        return near or difflib.get_close_matches(text, names, n=3, cutoff=cutoff)
     series = [name for name in _SERIES if order[: len(_order(name))] == _order(name)]
     if series:
         return [release.name for release in RELEASES if release.series == series[0]][-4:]
@@ -341,10 +341,14 @@ def find_release(text: str) -> Release:
             "native", or the emulated later releases "next" and "incompatible".
 
     Raises:
-        ReleaseError: no such release; the message names the nearest known ones.
+        ReleaseError: no such release; the message names the nearest known ones, or the newest.
     """
     release = _RELEASE_BY_NAME.get(text) or _RELEASE_BY_SERIES.get(text)
     if release is not None:
         return release
-    near = ", ".join(_nearest_names(text))
-    raise ReleaseError(f"release {text[:40]!r} is unknown; the nearest known releases are {near}")
+    near = _nearest_names(text)
+    known = f"the nearest known releases are {', '.join(near)}"
+    if not near:
+        first = RELEASES[0].name
+        known = f"the newest one is {NEWEST_KAFKA}; known are {first} to {NEWEST_KAFKA}, and {NATIVE}"
+    raise ReleaseError(f"release {text[:40]!r} is unknown; {known}")

@@ -130,6 +130,7 @@ class FormatRow(NamedTuple):
     needs_reset: bool
     last_old_series: str
     honoured_since: str
+    reads_former_since: str
 
 
 FORMATS: Final = tuple(
@@ -143,6 +144,7 @@ FORMATS: Final = tuple(
         row.get("needs_reset", False),
         row.get("last_old_series", ""),
         row.get("honoured_since", ""),
+        row.get("reads_former_since", row["changed_in"]),
     )
     for row in _DATA["format"]
 )

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NoReturn
 from urllib.parse import quote
@@ -23,45 +22,35 @@ from assignor.inspection import problem_of
 from assignor.problems import ProblemError, parse_problem, read_problem
 from encoding import shown
 from probing import Release, ReleaseError, find_release
+from system_tests.cli.group_plan import HEADS, GroupPlan
+from system_tests.cli.move_to_streams import planned_move, planned_upgrade
 from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, refuse, refuse_options
 from system_tests.cli.planned_group import CONNECTING, planned_saved
 from system_tests.cli.progress import counted
 from system_tests.plan import (
     STREAMS,
     SavedGroup,
-    SimulatedGroup,
-    StepCost,
-    UpgradePlan,
     Use,
     assumptions,
     check_group,
     make_plan,
-    plan_document,
     saved_group,
-    seconds_text,
     step_costs,
 )
-from system_tests.plan.report import decision_of, write_plan_report
+from system_tests.plan.report import (
+    decision_of,
+    move_decision,
+    write_move_report,
+    write_plan_report,
+)
 from system_tests.report import ReportError, check_report
 from system_tests.sim import OptionError
 
 _SEEDS: Final = 10
 """Simulated bounces of each step of each group by default."""
 _SHOWN: Final = 5
-_HEADS: Final = (
-    "group",
-    "from",
-    "to",
-    "verdict",
-    "bounces",
-    "point of no return",
-    "longest pause",
-    "unknowns",
-)
 _USELESS: Final = (
-    "brokers",
     "streams_group",
-    "streams_version",
     "topologies",
     "application_id",
     "group_id",
@@ -69,72 +58,29 @@ _USELESS: Final = (
     "threads",
     "partitions",
 )
+_SIMULATED: Final = ("seeds", "no_costs", "sample", "restart_ms", "growth")
 _Found = tuple[str, "SavedGroup | str"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupPlan:
-    """The plan of one group, or why there is none.
-
-    Attributes:
-        name: group id.
-        old, new: names of the releases; `old` is empty if it is not known.
-        verdict: the words of the report's badge, or why there is no plan.
-        is_red: the group must not be bounced as planned, or has no plan.
-        made, group, costs: the plan, or None.
-        unknowns: what the plan assumes or could not check, as sentences.
-    """
-
-    name: str
-    old: str
-    new: str
-    verdict: str
-    is_red: bool
-    made: UpgradePlan | None = None
-    group: SimulatedGroup = field(default_factory=SimulatedGroup)
-    costs: tuple[StepCost, ...] | None = None
-    unknowns: tuple[str, ...] = ()
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """The row of the table."""
-        made = self.made
-        if made is None:
-            return (self.name, self.old or "?", self.new, self.verdict, "-", "-", "-", "-")
-        known = [cost for cost in self.costs or () if cost.is_cost]
-        worst = max(known, key=lambda cost: cost.spread("longest_pause_ms")[1], default=None)
-        return (
-            self.name,
-            self.old,
-            self.new,
-            self.verdict,
-            str(len(made.steps)) if made.rolling else "all members stop",
-            "none" if made.no_return is None else f"step {made.no_return}",
-            "-" if worst is None else seconds_text(worst, "longest_pause_ms"),
-            str(len(self.unknowns)),
-        )
-
-    @property
-    def document(self) -> dict[str, object]:
-        """The plan as plain values."""
-        found = {"group_id": self.name, "verdict": self.verdict, "is_red": self.is_red}
-        rest = {"unknowns": list(self.unknowns)}
-        if self.made is None:
-            return found | {"from": self.old or None, "to": self.new} | rest
-        return found | plan_document(self.made, self.costs, self.group) | rest
+_Options = tuple[Mapping[str, Any], str, frozenset[Use]]
+"""What was given, the target, and what the applications use."""
 
 
 def print_fleet_plan(given: Mapping[str, Any], uses: frozenset[Use]) -> NoReturn:
     """Print one row for each group, write their reports, and end with 1 if one of them is red."""
     refuse_options("--all plans every group as it is; leave out", _USELESS)
-    if given["new"].lower() == STREAMS:
-        refuse("--all plans no move to the streams protocol; plan one group at a time (--problem)")
+    new = given["new"].lower()
+    if new == STREAMS:
+        refuse_options("--to streams simulates no bounces; leave out", _SIMULATED)
+        if given["brokers"] is None:
+            refuse("give the release of the brokers, which assign the tasks: --brokers RELEASE")
+    elif given["streams_version"] is not None:
+        refuse("--streams-version needs --to streams; leave it out")
     is_live = given["bootstrap_server"] is not None or given["command_config"] is not None
     if is_live == (given["saved"] is not None):
         refuse("--all takes the groups of a cluster (--bootstrap-server) or of --problem FILE")
     if not is_live:
         refuse_options("--problem asks no cluster; leave out", CONNECTING)
-    new, directory = find_release(given["new"]), given["report"]
+    new = new if new == STREAMS else find_release(new).name
+    directory = given["report"]
     _check_directory(directory)
     skipped: list[str] = []
     groups = list(_live_groups(given, skipped) if is_live else saved_groups(given["saved"]))
@@ -152,23 +98,25 @@ def print_fleet_plan(given: Mapping[str, Any], uses: frozenset[Use]) -> NoReturn
 def _planned(
     name: str,
     saved: SavedGroup | str,
-    options: tuple[Mapping[str, Any], Release, frozenset[Use]],
+    options: _Options,
     progress: Callable[[int], object],
 ) -> GroupPlan:
     """Return the plan of one group; an error of one group must not hide the others."""
     given, new, uses = options
-    if isinstance(saved, str):
-        return GroupPlan(name=name, old="", new=new.name, verdict=f"no plan: {saved}", is_red=True)
     given_old = find_release(given["old"]) if given["old"] else None
     try:
+        if isinstance(saved, str):
+            raise ProblemError(saved)  # noqa: TRY301 the row is that of other errors
+        if saved.is_streams_group or new == STREAMS:
+            return _planned_move(name, saved, options, given_old)
         old, group, _ = planned_saved(
             saved, _own_release(saved, given_old), given, is_static=Use.STATIC in uses
         )
         uses |= {Use.STATIC} if group.static_members else frozenset()
-        made = make_plan(old, new, uses, threads=group.threads)
+        made = make_plan(old, find_release(new), uses, threads=group.threads)
         check_group(made, group)
     except (ReleaseError, ProblemError, OptionError) as error:
-        return GroupPlan(name=name, old="", new=new.name, verdict=f"no plan: {error}", is_red=True)
+        return GroupPlan(name=name, old="", new=new, verdict=f"no plan: {error}", is_red=True)
     costs = None
     if not given["no_costs"]:
         seeds = given["seeds"] or min(group.seeds, _SEEDS)
@@ -184,6 +132,32 @@ def _planned(
         group=group,
         costs=costs,
         unknowns=(*assumptions(made), *group.notes),
+    )
+
+
+def _planned_move(
+    name: str, saved: SavedGroup, options: _Options, given_old: Release | None
+) -> GroupPlan:
+    """Return the plan of a streams group, or of a group that becomes one; errors as its makers."""
+    given, new, uses = options
+    if not saved.is_streams_group:
+        move = planned_move(given, saved, _own_release(saved, given_old), uses)
+        old = move.release
+    elif new == STREAMS:
+        verdict = "nothing to do, it is a streams group"
+        return GroupPlan(name=name, old=new, new=new, verdict=verdict, is_red=False)
+    else:
+        move = planned_upgrade(given, saved, uses)
+        old = find_release(given["old"]).name
+    decision = move_decision(move)
+    return GroupPlan(
+        name=name,
+        old=old,
+        new=new,
+        verdict=": ".join((decision.words, *move.obstacles[:1])),
+        is_red=decision.colour == "stop",
+        move=move,
+        unknowns=(*(f"{what}: {action}" for what, action in move.assumed), *saved.group.notes),
     )
 
 
@@ -264,11 +238,12 @@ def _check_directory(directory: Path | None) -> None:
 
 
 def _write_report(directory: Path, number: int, plan: GroupPlan) -> None:
-    if plan.made is None:
-        return
     file = directory / f"{number:03}-{quote(plan.name, safe='')[:120]}.html"
     try:
-        write_plan_report(file, plan.made, plan.costs, plan.group)
+        if plan.made is not None:
+            write_plan_report(file, plan.made, plan.costs, plan.group)
+        elif plan.move is not None:
+            write_move_report(file, plan.move, group=plan.name)
     except ReportError as error:
         refuse(str(error), EXIT_ENVIRONMENT)
 
@@ -279,7 +254,7 @@ def _print(made: list[GroupPlan], skipped: list[str], form: str) -> None:
             click.echo(json.dumps(plan.document))
         return
     table = TextTable(box=None, pad_edge=False)
-    for head in _HEADS:
+    for head in HEADS:
         table.add_column(head, overflow="fold")
     for plan in made:
         table.add_row(*plan.cells)

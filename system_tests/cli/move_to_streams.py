@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,7 +12,7 @@ import click
 from assignor.cli import all_of
 from assignor.problems import ProblemError
 from encoding import shown
-from probing import ReleaseError, find_release
+from probing import Release, ReleaseError, find_release
 from system_tests.cli.options import (
     EXIT_BAD,
     EXIT_ENVIRONMENT,
@@ -20,7 +20,7 @@ from system_tests.cli.options import (
     refuse,
     refuse_options,
 )
-from system_tests.cli.planned_group import note_unchecked
+from system_tests.cli.planned_group import CONNECTING, note_unchecked
 from system_tests.plan import (
     RESTORE_RATE,
     STREAMS,
@@ -30,26 +30,25 @@ from system_tests.plan import (
     Use,
     plan_streams_move,
     plan_streams_upgrade,
-    read_saved,
     reports_offsets,
     restored_by_broker,
 )
 from system_tests.plan.report import write_move_report
 from system_tests.report import ReportError, check_report
 
-_USED = (
+_UPGRADE_USED = (
     "old",
     "new",
     "saved",
+    "group_id",
+    *CONNECTING,
     "uses",
     "brokers",
-    "streams_version",
-    "session_timeout_ms",
-    "restore",
     "report",
     "form",
+    "streams_group",
 )
-_UPGRADE_USED = ("old", "new", "saved", "uses", "brokers", "report", "form", "streams_group")
+_USED = (*_UPGRADE_USED[:-1], "streams_version", "session_timeout_ms", "restore")
 move_options: Decorator = all_of(
     (
         click.option(
@@ -93,28 +92,21 @@ def refuse_from_streams(given: dict[str, Any]) -> None:
         )
 
 
-def print_streams_move(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
+def print_streams_move(
+    given: dict[str, Any], saved: SavedGroup | None, uses: frozenset[Use]
+) -> NoReturn:
     """Print the plan, and end with 0, or with 1 if the group cannot move."""
-    if given["group_id"] is not None:
-        refuse(
-            "--to streams reads no live group with --group; save it first (assignor inspect --group"
-            " ID --save FILE) and give --problem FILE"
-        )
     refuse_options("--to streams simulates no bounces; leave out", but=_USED)
     if given["brokers"] is None:
         refuse("give the release of the brokers, which assign the tasks: --brokers RELEASE")
-    report: Path | None = given["report"]
-    try:
-        if report is not None:
-            check_report(report)
-        name, move = _planned(given, uses)
-        if report is not None:
-            write_move_report(report, move, group=name)
-    except (ReleaseError, ProblemError) as error:
-        refuse(str(error))
-    except ReportError as error:
-        refuse(str(error), EXIT_ENVIRONMENT)
-    _print_move(move, given["form"])
+
+    def plan() -> StreamsMove:
+        old = find_release(given["old"]) if given["old"] is not None else None
+        move = planned_move(given, saved, old, uses)
+        note_unchecked("" if saved is None else saved.unchecked(move.release))
+        return move
+
+    _print_move(given, saved, plan)
 
 
 def print_streams_upgrade(
@@ -122,32 +114,27 @@ def print_streams_upgrade(
 ) -> NoReturn:
     """Print the plan of a new release for a streams group; end with 1 if it is refused."""
     refuse_options("a plan of a streams group simulates no bounces; leave out", but=_UPGRADE_USED)
-    if given["old"] is None or given["brokers"] is None:
-        refuse(
-            "brokers assign the tasks of a streams group, and members do not write their release:"
-            " give --from RELEASE and --brokers RELEASE"
-        )
+    if saved is not None and not saved.is_streams_group:
+        refuse(f"group {saved.group.name} is no streams group: leave out --streams-group")
+    _print_move(given, saved, lambda: planned_upgrade(given, saved, uses))
+
+
+def _print_move(
+    given: dict[str, Any], saved: SavedGroup | None, plan: Callable[[], StreamsMove]
+) -> NoReturn:
+    """Print a plan of a streams group, write its report, and end with 1 if it is refused."""
+    report: Path | None = given["report"]
     try:
-        if given["report"] is not None:
-            check_report(given["report"])
-        if saved is not None and saved.group.static_members:
-            uses |= {Use.STATIC}
-        old, new, brokers = (find_release(given[name]) for name in ("old", "new", "brokers"))
-        records = sum(saved.group.sizes) if saved is not None and saved.group.sizes else None
-        made = plan_streams_upgrade(old, new, brokers, uses, records=records)
-        name = saved.group.name if saved is not None else ""
-        if given["report"] is not None:
-            write_move_report(given["report"], made, group=name)
+        if report is not None:
+            check_report(report)
+        move = plan()
+        if report is not None:
+            write_move_report(report, move, group="" if saved is None else saved.group.name)
     except (ReleaseError, ProblemError) as error:
         refuse(str(error))
     except ReportError as error:
         refuse(str(error), EXIT_ENVIRONMENT)
-    _print_move(made, given["form"])
-
-
-def _print_move(move: StreamsMove, form: str) -> NoReturn:
-    """Print a plan of a streams group, and end with 1 if it is refused."""
-    if form == "json":
+    if given["form"] == "json":
         click.echo(json.dumps(asdict(move), indent=2))
     else:
         for line in move_lines(move):
@@ -155,24 +142,49 @@ def _print_move(move: StreamsMove, form: str) -> NoReturn:
     sys.exit(EXIT_BAD if move.obstacles else 0)
 
 
-def _planned(given: dict[str, Any], uses: frozenset[Use]) -> tuple[str, StreamsMove]:
-    """Return the name of the saved group, or an empty one, and the plan."""
-    name, unchecked, saved, state = "", "", given["saved"], None
-    old = find_release(given["old"]) if given["old"] is not None else None
+def planned_upgrade(
+    given: Mapping[str, Any], saved: SavedGroup | None, uses: frozenset[Use]
+) -> StreamsMove:
+    """Return the plan of a new release for a streams group.
+
+    Raises:
+        ReleaseError: a release is not given or not known.
+    """
+    if given["old"] is None or given["brokers"] is None:
+        raise ReleaseError(
+            "brokers assign the tasks of a streams group, and members do not write their release:"
+            " give --from RELEASE and --brokers RELEASE"
+        )
+    if saved is not None and saved.group.static_members:
+        uses |= {Use.STATIC}
+    old, new, brokers = (find_release(given[name]) for name in ("old", "new", "brokers"))
+    records = sum(saved.group.sizes) if saved is not None and saved.group.sizes else None
+    return plan_streams_upgrade(old, new, brokers, uses, records=records)
+
+
+def planned_move(
+    given: Mapping[str, Any], saved: SavedGroup | None, old: Release | None, uses: frozenset[Use]
+) -> StreamsMove:
+    """Return the plan that moves a classic group of a release to the streams protocol.
+
+    Raises:
+        ReleaseError: the group is a streams group, or its release is not known.
+    """
+    unchecked, state = "", None
     if saved is not None:
-        group = read_saved(saved)
-        if group.is_streams_group:
-            refuse(f"group {group.group.name} is a streams group already. {WAY_BACK}")
-        name, old, state = group.group.name, find_release(group.release(old)), group.state
-        if group.group.static_members:
+        if saved.is_streams_group:
+            raise ReleaseError(f"group {saved.group.name} is a streams group already. {WAY_BACK}")
+        old, state = find_release(saved.release(old)), saved.state
+        if saved.group.static_members:
             uses |= {Use.STATIC}
-        unchecked = group.unchecked(old.name)
-        note_unchecked(unchecked)
+        unchecked = saved.unchecked(old.name)
     if old is None:
-        refuse("give the release that the group runs: --from RELEASE, or --problem FILE")
+        raise ReleaseError(
+            "give the release that the group runs: --from RELEASE, --problem FILE or --group ID"
+        )
     brokers = find_release(given["brokers"])
     reports = reports_offsets(old, brokers)
-    move = plan_streams_move(
+    return plan_streams_move(
         old,
         brokers,
         uses,
@@ -182,7 +194,6 @@ def _planned(given: dict[str, Any], uses: frozenset[Use]) -> tuple[str, StreamsM
         restore_rate=given["restore"] or RESTORE_RATE,
         unchecked=unchecked,
     )
-    return name, move
 
 
 def move_lines(move: StreamsMove) -> Iterator[str]:

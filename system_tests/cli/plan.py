@@ -162,9 +162,9 @@ def plan(**given: Any) -> None:
         _plan_fleet(given, uses)
     _refuse_directories(given)
     refuse_report_over_problem(given)
-    if given["new"].lower() == STREAMS:
-        print_streams_move(given, uses)
     saved = saved_group_of(given)
+    if given["new"].lower() == STREAMS:
+        print_streams_move(given, saved, uses)
     if given["streams_group"] or (saved is not None and saved.is_streams_group):
         print_streams_upgrade(given, saved, uses)
     refuse_move_options(given)

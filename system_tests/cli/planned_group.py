@@ -103,14 +103,13 @@ def planned_group(
 
     Args:
         given: the options.
-        saved: of the file, if one is given (`saved_group_of`).
+        saved: of the file or the cluster, if one is given (`saved_group_of`).
         is_static: whether members are static by another option.
 
     Raises:
         ProblemError, ReleaseError: the file is invalid, or its members do not run the release.
-        ClickException: the options do not fit together, or the cluster does not answer.
+        ClickException: the options do not fit together.
     """
-    saved = _live(given) if given["group_id"] is not None else saved
     old = find_release(given["old"]) if given["old"] else None
     if saved is not None:
         release, group, unchecked = planned_saved(saved, old, given, is_static=is_static)
@@ -162,18 +161,19 @@ def note_unchecked(what: str) -> None:
 
 
 def saved_group_of(given: Mapping[str, Any]) -> SavedGroup | None:
-    """Return the group of the given file, which may be a pipe: it is read once; None without one.
+    """Return the group of the given file, which may be a pipe, or the live one; None without one.
 
     Raises:
-        ClickException: the file is invalid, a live group is given, too, or options of one that is
-            not.
+        ClickException: the file is invalid, the cluster does not answer or has no such group, both
+            are given, or options of a live group that is not.
     """
     if given["saved"] is not None and given["group_id"] is not None:
         refuse("--problem is a saved group and --group a live one; give one of them")
-    if given["group_id"] is not None:
-        return None
-    refuse_options("give the group of the cluster as well (--group ID), or leave out", CONNECTING)
+    if given["group_id"] is None:
+        refuse_options("give the group of the cluster, too (--group ID), or leave out", CONNECTING)
     try:
+        if given["group_id"] is not None:
+            return _live(given)
         return None if given["saved"] is None else read_saved(given["saved"])
     except ProblemError as error:
         refuse(str(error))

@@ -63,7 +63,6 @@ from system_tests.sim import (
 )
 from system_tests.trace import LEGEND
 
-_SHOWN_TRACES = 3
 _LISTED_FAILURES = 100
 
 _NOTES = f"""
@@ -226,8 +225,6 @@ def _run_many(
             add(chunk.seeds)
     failures.sort(key=lambda failure: failure.seed)
     seconds = time.monotonic() - began
-    for failure in failures[:_SHOWN_TRACES]:
-        click.echo("\n".join((*failure.lines, "")), err=True)
     if form == "json":
         summary = _summary(count, seconds, failures) | {"not_modelled": list(lacks)}
         click.echo(json.dumps(summary, indent=2))
@@ -236,7 +233,10 @@ def _run_many(
         sentence = f"{many} in {seconds:.1f} s ({count / max(seconds, 0.001):.0f} a second)"
         click.echo(f"{sentence}, {len(failures)} of them broke a rule")
         for failure in failures[:_LISTED_FAILURES]:
-            click.echo(f"  {failure.replay}\n    {failure.rule}: {failure.sentence}")
+            path = f"{failure.old} to {failure.new}"
+            click.echo(f"  seed {failure.seed}, {path}: {failure.rule}: {failure.sentence}")
+        if failures:
+            click.echo(f"trace of the first: {failures[0].replay}")
         for line in lacks:
             click.echo(f"not modelled: {line}")
     return EXIT_BAD if failures else 0

@@ -52,7 +52,6 @@ def run_levels_seeds(options: LevelsOptions, seeds: Sequence[int]) -> Chunk:
         run=lambda seed: run_levels(replace(options, seed=seed)),
         releases=lambda _: ("native", "next"),
         replay=lambda outcome: _replay(outcome.options),
-        lines=levels_lines,
     )
 
 

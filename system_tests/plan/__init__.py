@@ -19,6 +19,7 @@ from system_tests.plan.cost import (
 )
 from system_tests.plan.cost_text import costs_lines, seconds_text, spoken
 from system_tests.plan.group import MOST_MEMBERS, SimulatedGroup, scaled
+from system_tests.plan.model import PlanStep, Way
 from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import NOT_REHEARSED, not_rehearsed, rehearsal_of
 from system_tests.plan.saved import (
@@ -49,7 +50,6 @@ from system_tests.plan.topologies import (
     topology_plan,
 )
 from system_tests.plan.uses import SIGNS, Use, read_uses
-from system_tests.plan.way import PlanStep, Way
 
 __all__ = [
     "CHANGES",

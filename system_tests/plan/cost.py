@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 
 from probing import Bounce
 from system_tests.plan.group import SimulatedGroup, scaled
+from system_tests.plan.model import PlanStep
 from system_tests.plan.steps import UpgradePlan
-from system_tests.plan.way import PlanStep
 from system_tests.plan.workers import run_jobs, worker_count
 from system_tests.sim import (
     BounceOptions,

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from system_tests.plan.cost import FEWEST_FOR_PERCENTILES, StepCost
 from system_tests.plan.group import SimulatedGroup
+from system_tests.plan.model import PlanStep
 from system_tests.plan.uses import Use
-from system_tests.plan.way import PlanStep
 from system_tests.sim.world import behaviour_of
 
 LEFT_OUT: Final = (

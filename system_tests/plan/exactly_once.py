@@ -29,17 +29,23 @@ def guarantee_of(release: Release, version: int = 2) -> str:
     return f"{_SETTING}={'exactly_once_beta' if beta else 'exactly_once_v2'}"
 
 
-def assumed_versions(old: Release, new: Release) -> tuple[int, int] | None:
-    """Return the versions that a group is assumed to have before and after a path.
+def versions_between(
+    old: Release, new: Release, known: int | None = None
+) -> tuple[int, int] | None:
+    """Return the versions that a group has before and after a path; None if none has to be known.
 
-    None if the two releases have a version in common, so that nothing has to be switched: a member
-    of 2.6 to 3.9 may run version 1 on its way up, and runs version 2 on its way down.
+    Args:
+        old: first release of the path.
+        new: its last one.
+        known: the version before; None: assumed, on the way up the only one of earlier releases, on
+            the way down the only one of later releases, if the two releases have none in common.
     """
     if old.is_native or new.is_native:
         return None
-    if old.order < new.order:
-        return (1, 2) if old.order < _FIRST_WITHOUT_V1 <= new.order else None
-    return (2, 1) if new.order < _FIRST_WITH_BOTH <= old.order else None
+    before = known or next((v for v in (1, 2) if not has_version(new, v)), None)
+    if before is None or not (known or has_version(old, before)):
+        return None
+    return before, before if has_version(new, before) else 3 - before
 
 
 def has_version(release: Release, version: int) -> bool:
@@ -85,6 +91,4 @@ def switch_reasons(first: Release, at: Release, last: Release) -> tuple[str, ...
         f"{last.name} accepts exactly_once_v2 only (KIP-732), and members may switch one by one"
         f" once all of them run {at.name}"
     )
-    why = (only_v2, "version 2 needs brokers of 2.5 or later (KIP-447)")
-    own = ("leave this step out if the members run version 2 already",)
-    return (*why, *own) if at.name == first.name else why
+    return (only_v2, "version 2 needs brokers of 2.5 or later (KIP-447)")

@@ -6,9 +6,9 @@ from probing import Release, find_release
 from probing.releases import former_answer_is_unreadable
 from system_tests.option_fields import MAX_MEMBERS, MAX_SESSION_MS
 from system_tests.plan.group import SimulatedGroup
+from system_tests.plan.model import PlanStep
 from system_tests.plan.steps import UpgradePlan, is_fatal
 from system_tests.plan.uses import Use
-from system_tests.plan.way import PlanStep
 from system_tests.sim.world import behaviour_of
 
 _TRANSACTIONS: Final = (

@@ -6,9 +6,10 @@ from itertools import pairwise
 from probing import Direction, Release, find_release, upgrade_path
 from system_tests.plan.changes import CHANGES, NOT_CHECKED, PathChange, changes_between
 from system_tests.plan.exactly_once import has_both
+from system_tests.plan.model import PlanStep
 from system_tests.plan.notes import FATAL, bug_sentences, notes_of, window_sentences
 from system_tests.plan.uses import Use, check_uses
-from system_tests.plan.way import PlanStep, assumed_running, way_back, way_between
+from system_tests.plan.way import assumed_running, way_back, way_between
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,7 @@ def make_plan(
     Raises:
         OptionError: one of the releases does not have a feature.
     """
-    check_uses((old, new), uses)
+    check_uses(old, new, uses)
     first, goal = assumed_running(old, new, uses)
     way = way_between(first, goal, uses)
     steps = tuple(replace(step, back=way_back(step, first, uses)) for step in way.steps)

@@ -3,15 +3,17 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 
+from probing import find_release
 from system_tests.plan.changes import When
 from system_tests.plan.cost import StepCost
 from system_tests.plan.cost_text import cost_document
+from system_tests.plan.exactly_once import guarantee_of, has_both, versions_between
 from system_tests.plan.group import SimulatedGroup
+from system_tests.plan.model import PlanStep
 from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import not_rehearsed, rehearsal_of
 from system_tests.plan.steps import UpgradePlan, is_fatal
-from system_tests.plan.uses import FEATURES, Use
-from system_tests.plan.way import PlanStep
+from system_tests.plan.uses import FEATURES, VERSIONS, Use, version_of
 from system_tests.sim.world import behaviour_of
 
 
@@ -125,11 +127,25 @@ def headline(made: UpgradePlan) -> str:
 
 def assumptions(made: UpgradePlan) -> tuple[str, ...]:
     """Return what a plan assumes of features that are not named, as sentences."""
-    unnamed = [use for use in FEATURES if use not in made.uses and use is not Use.REGEX]
-    if not unnamed or not made.steps:
+    hidden = {Use.REGEX, *VERSIONS}
+    unnamed = [use for use in FEATURES if use not in made.uses and use not in hidden]
+    if not made.steps:
         return ()
     named = ", ".join(f"{use} ({FEATURES[use]})" for use in unnamed)
-    return (f"the application does not use {named}; name what it uses with --uses",)
+    features = f"the application does not use {named}; name what it uses with --uses"
+    return (*((features,) if unnamed else ()), *_assumed_guarantee(made))
+
+
+def _assumed_guarantee(made: UpgradePlan) -> Iterator[str]:
+    """Yield which processing.guarantee is assumed, if the first release has a choice."""
+    old = find_release(made.old)
+    if Use.EOS not in made.uses or version_of(made.uses) is not None or not has_both(old):
+        return
+    versions = versions_between(old, find_release(made.new))
+    if versions is not None:
+        now, other = (guarantee_of(old, version) for version in (versions[0], 3 - versions[0]))
+        use = next(use for use, version in VERSIONS.items() if version != versions[0])
+        yield f"members run {now}; if they run {other.partition('=')[2]}, plan with --uses {use}"
 
 
 def _no_return_meaning(step: PlanStep) -> str:
@@ -166,8 +182,13 @@ def _action(step: PlanStep) -> str:
         setting = f" with {' and '.join(step.settings)}" if step.settings else ""
         reset = " reset the application," if step.resets else ""
         deleting = f" delete all state directories,{reset}" if step.deletes_state else ""
+        drain = (
+            "stop what writes the input topics; when the group has no lag in any topic, "
+            if step.drains
+            else ""
+        )
         return (
-            f"stop all members, wait for their sessions to end,{deleting} start all as"
+            f"{drain}stop all members, wait for their sessions to end,{deleting} start all as"
             f" {step.release}{setting}"
         )
     if step.stage < 0 and step.settings and not step.upgrade_from:

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Final
 
 from probing import Release, find_release
+from system_tests.plan.exactly_once import has_version
 from system_tests.sim import OptionError
 
 
@@ -16,6 +17,8 @@ class Use(StrEnum):
     STATIC = "static"
     IQ = "iq"
     EOS = "eos"
+    EOS_V1 = "eos-v1"
+    EOS_V2 = "eos-v2"
     REGEX = "regex"
 
 
@@ -25,6 +28,8 @@ FEATURES: Final = {
     Use.STATIC: "static members",
     Use.IQ: "interactive queries",
     Use.EOS: "exactly-once",
+    Use.EOS_V1: "exactly-once, exactly_once",
+    Use.EOS_V2: "exactly-once, exactly_once_v2 or exactly_once_beta",
     Use.REGEX: "topics by regular expression",
 }
 """Each feature in Kafka's words."""
@@ -35,23 +40,38 @@ SIGNS: Final = {
     Use.STATIC: "members have group.instance.id",
     Use.IQ: "stores are queried, or application.server is set",
     Use.EOS: "processing.guarantee is not at_least_once",
+    Use.EOS_V1: "the same, and members run exactly_once now",
+    Use.EOS_V2: "the same, and members run exactly_once_v2 or exactly_once_beta now",
     Use.REGEX: "topics are subscribed by a pattern; concerns --to streams only",
 }
 """What shows in an application that it uses a feature."""
+
+VERSIONS: Final = {Use.EOS_V1: 1, Use.EOS_V2: 2}
+"""The uses that say which version of exactly-once members run now; each comes with `Use.EOS`."""
 
 
 def read_uses(text: str) -> frozenset[Use]:
     """Return the features that a list names, separated by commas, in upper or lower case.
 
+    A version of exactly-once adds `Use.EOS`.
+
     Raises:
-        ValueError: an unknown name; the message lists those that exist.
+        ValueError: an unknown name, and the message lists those that exist; or both versions.
     """
     words = [word.strip().lower() for word in text.split(",") if word.strip()]
     unknown = sorted(set(words) - set(Use))
     if unknown:
         known = ", ".join(f"{use} ({FEATURES[use]})" for use in Use)
         raise ValueError(f"unknown value {unknown[0][:40]!r} for --uses; choose from {known}")
-    return frozenset(map(Use, words))
+    found = frozenset(map(Use, words))
+    if found >= set(VERSIONS):
+        raise ValueError("--uses has eos-v1 and eos-v2; give the one that all members run now")
+    return found | ({Use.EOS} if found & set(VERSIONS) else set())
+
+
+def version_of(uses: Iterable[Use]) -> int | None:
+    """Return the version of exactly-once that members are said to run; None if nothing says it."""
+    return next((VERSIONS[use] for use in uses if use in VERSIONS), None)
 
 
 # Use -> (first release with it, what it is there).
@@ -64,13 +84,19 @@ _SINCE: Final = {
 }
 
 
-def check_uses(releases: Iterable[Release], uses: Iterable[Use]) -> None:
+def check_uses(old: Release, new: Release, uses: Iterable[Use]) -> None:
     """Check that releases have the features of an application.
 
     Raises:
-        OptionError: one of them does not have a feature.
+        OptionError: one of them does not have a feature, or `old` not the version of exactly-once.
     """
-    for release in releases:
+    version = version_of(uses)
+    if version is not None and not has_version(old, version):
+        raise OptionError(
+            f"{old.name} has no version {version} of exactly-once: exactly_once exists up to 3.9,"
+            " exactly_once_beta and exactly_once_v2 since 2.6; name the one that members run now"
+        )
+    for release in (old, new):
         for use in sorted(set(uses) & set(_SINCE)):
             since, what = _SINCE[use]
             if release.order < find_release(since).order:

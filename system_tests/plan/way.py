@@ -7,7 +7,7 @@ step of either are made by `way_between`, so none of them can contradict another
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
@@ -17,19 +17,21 @@ from system_tests.matrix import route
 from system_tests.plan.changes.formats import (
     changed_formats,
     deletion,
+    drain_demand,
     obstacles_of,
     reset_demand,
 )
 from system_tests.plan.exactly_once import (
-    assumed_versions,
     guarantee_of,
     has_both,
     has_version,
     renamed_guarantee,
     switch_reasons,
+    versions_between,
     with_switch,
 )
-from system_tests.plan.uses import Use
+from system_tests.plan.model import PlanStep, Running, Way
+from system_tests.plan.uses import Use, version_of
 
 _CONSUMED: Final = (
     "each internal topic has been consumed beyond the offset that it ended with when the last"
@@ -37,106 +39,9 @@ _CONSUMED: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
-    """What every member of a group runs.
-
-    Attributes:
-        release, upgrade_from: the program, and its setting.
-        version: of exactly-once, 1 or 2; None: another guarantee, or not known.
-    """
-
-    release: Release
-    upgrade_from: str | None = None
-    version: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanStep:
-    """One step for an operator.
-
-    Attributes:
-        old: release that the members run before the step.
-        release, upgrade_from: release and setting that the members are restarted with.
-        rolling: members are restarted one at a time; False: all are stopped first.
-        settings: other settings that change, as `name=value`.
-        leg: index, from 0, of the pair of consecutive stops that this step belongs to.
-        stage: index of the bounce among those that the protocol needs; -1 if the step changes
-            settings only.
-        why: reasons, as sentences.
-        deletes_state: each member starts with an empty state directory.
-        resets: the application is reset before its members are started.
-        expires: each member is started after its session has expired.
-        until: what has to be true before the next step, as a clause; often empty.
-        demands: what else the step takes, as sentences: state to delete, a reset.
-        version: of exactly-once after the step, as of `Running`.
-        back: the way back to what the group ran at first; None within such a way.
-    """
-
-    old: str
-    release: str
-    upgrade_from: str | None
-    rolling: bool
-    leg: int
-    stage: int
-    why: tuple[str, ...] = ()
-    settings: tuple[str, ...] = ()
-    deletes_state: bool = False
-    resets: bool = False
-    expires: bool = False
-    until: str = ""
-    demands: tuple[str, ...] = ()
-    version: int | None = None
-    back: "Way | None" = None
-
-    @property
-    def after(self) -> Running:
-        """What every member runs after the step."""
-        return Running(
-            release=find_release(self.release),
-            upgrade_from=self.upgrade_from,
-            version=self.version,
-        )
-
-    @property
-    def loses(self) -> bool:
-        """Whether the step deletes state or resets the application."""
-        return self.deletes_state or self.resets
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """The steps between two things that a group runs.
-
-    Attributes:
-        stops: releases in order, the first and the last included.
-        steps: in order; empty if there is nothing to do.
-        obstacles: why rolling bounces are not possible, as sentences.
-    """
-
-    stops: tuple[Release, ...]
-    steps: tuple[PlanStep, ...]
-    obstacles: tuple[str, ...] = ()
-
-    @property
-    def rolling(self) -> bool:
-        """Whether rolling bounces are enough."""
-        return all(step.rolling for step in self.steps)
-
-    @property
-    def free(self) -> bool:
-        """Whether rolling bounces are enough, and no state is deleted."""
-        return self.rolling and not any(step.loses for step in self.steps)
-
-    @property
-    def deletions(self) -> int:
-        """How many times each member deletes its state directory."""
-        return sum(step.loses for step in self.steps)
-
-
 def assumed_running(old: Release, new: Release, uses: frozenset[Use]) -> tuple[Running, Running]:
     """Return what a group is assumed to run before and after the path between two releases."""
-    versions = assumed_versions(old, new) if Use.EOS in uses else None
+    versions = versions_between(old, new, version_of(uses)) if Use.EOS in uses else None
     before, after = versions or (None, None)
     return Running(release=old, version=before), Running(release=new, version=after)
 
@@ -160,6 +65,8 @@ def way_between(now: Running, goal: Running, uses: frozenset[Use]) -> Way:
     if path.direction is Direction.NONE:
         steps = () if now == goal else (_settings_step(now, goal),)
         return Way(stops=(old, new), steps=tuple(steps))
+    if path.direction is Direction.UPGRADE and _is_eager(now):
+        return _unpinned_first(now, goal, uses)
     switches = now.version != goal.version
     bridges = () if path.possible else tuple(map(find_release, route(old, new)))
     stops: tuple[Release, ...] = (old, *bridges, new)
@@ -170,6 +77,22 @@ def way_between(now: Running, goal: Running, uses: frozenset[Use]) -> Way:
     stops = with_switch(stops) if switches else stops
     at = next((stop for stop in stops if has_both(stop)), None) if switches else None
     return Way(stops=stops, steps=_rolling_steps(now, goal, stops, at, uses))
+
+
+def _is_eager(now: Running) -> bool:
+    """Whether `upgrade.from` keeps members at the eager protocol, which later releases lack."""
+    pin = now.upgrade_from
+    own = now.release.rebalance_protocol
+    return pin is not None and now.release.upgrade_from[pin].rebalance_protocol is not own
+
+
+def _unpinned_first(now: Running, goal: Running, uses: frozenset[Use]) -> Way:
+    """Return a way that removes `upgrade.from` before the release changes, as on the way up."""
+    can_switch = goal.version is not None and has_version(now.release, goal.version)
+    between = replace(now, upgrade_from=None, version=goal.version if can_switch else now.version)
+    rest = way_between(between, goal, uses)
+    own = (_settings_step(now, between),) if rest.rolling else ()
+    return replace(rest, steps=(*own, *rest.steps))
 
 
 def _rolling_steps(
@@ -325,6 +248,7 @@ def _offline_step(
     deleted = data.one_way_formats_between(new, old)
     is_down = new.order < old.order
     reset = reset_demand(changed_formats(old, new, uses) if is_down else (), new)
+    drain = drain_demand(old, new, uses)
     return PlanStep(
         old=old.name,
         release=new.name,
@@ -336,6 +260,7 @@ def _offline_step(
         settings=_switch_settings(now, goal),
         deletes_state=bool(deleted) or bool(reset),
         resets=bool(reset),
-        demands=reset or tuple(deletion(row, new) for row in deleted),
+        drains=bool(drain),
+        demands=drain or reset or tuple(deletion(row, new) for row in deleted),
         version=goal.version,
     )

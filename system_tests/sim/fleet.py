@@ -8,12 +8,10 @@ from typing import Protocol, TypeVar
 from assignor.workers import results_of
 from system_tests.sim.bounce import run_bounce
 from system_tests.sim.checkers import Broken
-from system_tests.sim.narrate import outcome_lines, replay_command
+from system_tests.sim.narrate import replay_command
 from system_tests.sim.plan import BounceOptions
 
 _CHUNK = 25
-# Failures of a chunk whose traces are returned; the others have only their replay command.
-_KEPT_TRACES = 3
 
 _Options = TypeVar("_Options")
 _Outcome = TypeVar("_Outcome", bound="Checked")
@@ -27,8 +25,7 @@ class Failure:
         seed: which; old, new: the releases that it ran.
         rule, sentence: the first rule that was broken, and how.
         known: ids of known Kafka issues of such a path.
-        replay: the one command that shows it again.
-        lines: the trace and the verdict, for the first few failures of a chunk.
+        replay: the one command that shows it again, with its trace.
     """
 
     seed: int
@@ -38,7 +35,6 @@ class Failure:
     sentence: str
     known: tuple[str, ...]
     replay: str
-    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +63,6 @@ def check_seeds(
     run: Callable[[int], _Outcome],
     releases: Callable[[_Outcome], tuple[str, str]],
     replay: Callable[[_Outcome], str],
-    lines: Callable[[_Outcome], Sequence[str]],
     known: Callable[[_Outcome], tuple[str, ...]] = lambda _: (),
 ) -> Chunk:
     """Run one experiment for each seed; the other functions get outcomes that broke a rule.
@@ -77,7 +72,6 @@ def check_seeds(
         run: seed -> outcome.
         releases: the old and the new one.
         replay: the one command that shows it again.
-        lines: the trace and the verdict; asked of the first few failures.
         known: ids of known Kafka issues of such a path.
     """
     failures: list[Failure] = []
@@ -96,7 +90,6 @@ def check_seeds(
                 sentence=first.sentence,
                 known=known(outcome),
                 replay=replay(outcome),
-                lines=tuple(lines(outcome)) if len(failures) < _KEPT_TRACES else (),
             )
         )
     return Chunk(seeds=len(seeds), failures=tuple(failures))
@@ -109,7 +102,6 @@ def run_seeds(options: BounceOptions, seeds: Sequence[int]) -> Chunk:
         run=lambda seed: run_bounce(replace(options, seed=seed)),
         releases=lambda outcome: (outcome.plan.old, outcome.plan.new),
         replay=replay_command,
-        lines=outcome_lines,
         known=lambda outcome: outcome.known,
     )
 

@@ -26,8 +26,10 @@ from assignor.cli.features.options import (
     update_options,
 )
 from assignor.cli.features.text import (
+    Change,
     described_json,
     described_text,
+    error_sentences,
     lowering_question,
     needs_json,
     needs_text,
@@ -41,7 +43,6 @@ from assignor.cli.toolkit.text import SENTENCE_LIMIT, print_line
 from assignor.errors import ConfigError
 from assignor.levels import (
     Described,
-    LevelResult,
     disabling,
     lower_all,
     named_updates,
@@ -274,12 +275,13 @@ def _change(
             raise Refused
         if not dry_run and not yes:
             _confirm(described, updates)
-        results = admin.update(updates, dry_run=dry_run) if updates else ()
+        found = admin.update(updates, dry_run=dry_run) if updates else ()
+        results = [(row, update.kind) for row, update in zip(found, updates, strict=True)]
     _tell(described, results, dry_run=dry_run, form=form, note=closing_note(described, updates))
 
 
 def _tell(
-    described: Described, results: Sequence[LevelResult], *, dry_run: bool, form: str, note: str
+    described: Described, results: Sequence[Change], *, dry_run: bool, form: str, note: str
 ) -> None:
     """Print the result of each update; raise `Refused` if at least one was rejected."""
     table = described.table
@@ -288,15 +290,15 @@ def _tell(
         click.echo(json.dumps(body | {"warnings": [note] if note else []}))
     elif not results:
         print_line(f"nothing to change, according to {described.source}")
-    for row in results:
-        sentence = result_sentence(table, row, dry_run=dry_run)
-        if row.error:
-            say("assignor", sentence)
-        elif form != "json":
-            print_line(sentence)
+    for row, kind in results:
+        if not row.error and form != "json":
+            print_line(result_sentence(table, row, kind, dry_run=dry_run))
         for lost in row.dropped:
             warn(f"lost: {lost}")
-    if any(row.error for row in results):
+    errors = tuple(error_sentences(table, results, dry_run=dry_run))
+    for sentence in errors:
+        say("assignor", sentence)
+    if errors:
         raise Refused
     if note:
         warn(note)

@@ -1,14 +1,17 @@
 """Output of ``assignor features``: tables and sentences for people, objects for programs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from assignor.cli.toolkit.exit_status import warn
 from assignor.cli.toolkit.text import print_line, print_table
 from assignor.levels import Described, LevelResult, Need, Survey, level_text, lossy_text
-from probing.features import FeatureTable
+from probing.features import FeatureTable, UpdateKind
 
 _HEAD = ("feature", "supported", "finalized")
+
+Change = tuple[LevelResult, UpdateKind]
+"""The result of an update, and what kind was asked for."""
 
 
 def described_text(described: Described) -> None:
@@ -89,28 +92,58 @@ def needs_json(
     }
 
 
-def result_sentence(table: FeatureTable, result: LevelResult, *, dry_run: bool) -> str:
-    """Return a sentence about the result of one update."""
+def result_sentence(
+    table: FeatureTable, result: LevelResult, kind: UpdateKind, *, dry_run: bool
+) -> str:
+    """Return a sentence about the result of one update of a kind."""
     to = level_text(table, result.feature, result.new)
     before = level_text(table, result.feature, result.old)
+    verb = "upgraded" if kind is UpdateKind.UPGRADE else "downgraded"
     if result.error:
-        lossy = lossy_text(table, result)
-        named = f"; {lossy}" if lossy else ""
         done = "cannot be" if dry_run else "was not"
-        verb = "disabled" if result.new == 0 else f"{_verb(result)} to {to}"
-        why = result.why.rstrip(".") or "the controller gives no reason"
-        return f"{result.feature} {done} {verb}: {why}{named} ({result.error})"
+        asked = "disabled" if result.new == 0 else f"{verb} to {to}"
+        return f"{result.feature} {done} {asked}: {_reason(table, [result])}"
     if result.old == result.new:
         return f"{result.feature} is already at {to}"
     done = "can be" if dry_run else "was"
     if result.new == 0:
         return f"{result.feature} {done} disabled; it was at {before}"
     since = f"from {before} " if result.old else ""
-    return f"{result.feature} {done} {_verb(result)} {since}to {to}"
+    return f"{result.feature} {done} {verb} {since}to {to}"
+
+
+def error_sentences(
+    table: FeatureTable,
+    results: Sequence[Change],
+    *,
+    dry_run: bool,
+) -> Iterator[str]:
+    """Yield a sentence for each reason of errors: a controller gives one for all its updates."""
+    by_reason: dict[tuple[str, str], list[Change]] = {}
+    for result, kind in results:
+        if result.error:
+            by_reason.setdefault((result.error, result.why), []).append((result, kind))
+    for (first, kind), *others in by_reason.values():
+        if not others:
+            yield result_sentence(table, first, kind, dry_run=dry_run)
+            continue
+        rows = [first, *(result for result, _ in others)]
+        named = ", ".join(
+            f"{row.feature} to {level_text(table, row.feature, row.new)}" for row in rows
+        )
+        done = "can be" if dry_run else "was"
+        yield f"none of {len(rows)} features {done} changed ({named}): {_reason(table, rows)}"
+
+
+def _reason(table: FeatureTable, rows: Sequence[LevelResult]) -> str:
+    """Return why updates failed, which is the same for all rows, and its name."""
+    why = rows[0].why.rstrip(".") or "the controller gives no reason"
+    lossy = [text for row in rows if (text := lossy_text(table, row))]
+    return f"{'; '.join((why, *lossy))} ({rows[0].error})"
 
 
 def results_json(
-    table: FeatureTable, results: Sequence[LevelResult], *, dry_run: bool
+    table: FeatureTable, results: Sequence[Change], *, dry_run: bool
 ) -> dict[str, Any]:
     """Return the results of all updates as an object."""
     return {
@@ -123,10 +156,10 @@ def results_json(
                 "to_name": table.level_name(row.feature, row.new) if row.new else None,
                 "ok": not row.error,
                 "error": row.error or None,
-                "why": result_sentence(table, row, dry_run=dry_run),
+                "why": result_sentence(table, row, kind, dry_run=dry_run),
                 "dropped": list(row.dropped),
             }
-            for row in results
+            for row, kind in results
         ],
     }
 
@@ -138,7 +171,3 @@ def lowering_question(table: FeatureTable, rows: Sequence[tuple[str, int, int]])
         for name, old, new in rows
     ]
     return f"Lower {', '.join(changes)}?"
-
-
-def _verb(result: LevelResult) -> str:
-    return "upgraded" if result.new > result.old else "downgraded"

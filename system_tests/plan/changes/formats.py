@@ -8,7 +8,7 @@ is possible. The rows are in `probing/releases/releases.toml`, each with its evi
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 
-from probing import Release
+from probing import Release, find_release
 from probing import releases as data
 from system_tests.plan.uses import Use
 
@@ -36,6 +36,16 @@ def obstacles_of(stops: Sequence[Release], uses: Collection[Use]) -> tuple[str, 
         for first, second in pairwise(stops)
         for row in changed_formats(first, second, uses)
         if data.pin_that_keeps(row, first, second) is None
+    )
+
+
+def drain_demand(first: Release, second: Release, uses: Collection[Use]) -> tuple[str, ...]:
+    """Return what a release demands that ends at unread records of the former format."""
+    return tuple(
+        f"{row.name}: {second.name} ends at a record of the former format that no member has read;"
+        f" better take {row.reads_former_since} or later, which reads it"
+        for row in changed_formats(first, second, uses)
+        if first.order < second.order < find_release(row.reads_former_since).order
     )
 
 

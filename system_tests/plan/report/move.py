@@ -27,6 +27,14 @@ _HEADS = (
 )
 
 
+def move_decision(move: StreamsMove) -> Decision:
+    """Return the badge of a plan of a streams group."""
+    if move.obstacles:
+        return Decision("no go", "stop")
+    is_known = move.restored is not None and not move.restored.unknown and not move.assumed
+    return Decision("go, if the points below are met", "go" if is_known else "check")
+
+
 def move_page(move: StreamsMove, *, group: str = "") -> str:
     """Return the page as HTML; deterministic.
 
@@ -38,7 +46,7 @@ def move_page(move: StreamsMove, *, group: str = "") -> str:
     title = move.title + (f", group {group}" if group else "")
     if move.obstacles:
         body = f"<p>Refused:</p>\n{list_html(move.obstacles)}\n"
-        return page_html(title, Decision("no go", "stop"), body)
+        return page_html(title, move_decision(move), body)
     facts = [
         ("group", group or "not given (--problem FILE)"),
         ("brokers", f"{move.brokers}, {move.assignor} assignor"),
@@ -58,11 +66,7 @@ def move_page(move: StreamsMove, *, group: str = "") -> str:
         f"<h2>The broker does not keep</h2>\n{list_html(move.lost)}" if move.lost else "",
         f"<h2>Not checked</h2>\n{list_html(move.not_checked)}",
     ]
-    is_known = move.restored is not None and not move.restored.unknown and not move.assumed
-    colour = "go" if is_known else "check"
-    return page_html(
-        title, Decision("go, if the points below are met", colour), "\n".join(parts) + "\n"
-    )
+    return page_html(title, move_decision(move), "\n".join(parts) + "\n")
 
 
 def write_move_report(path: Path, move: StreamsMove, *, group: str = "") -> None:

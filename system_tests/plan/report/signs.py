@@ -15,10 +15,10 @@ from system_tests.plan.cost_text import (
     session_timeout_s,
 )
 from system_tests.plan.group import SimulatedGroup
+from system_tests.plan.model import PlanStep
 from system_tests.plan.rehearsal import rehearsal_of
 from system_tests.plan.steps import UpgradePlan
 from system_tests.plan.text import back_lines, step_text
-from system_tests.plan.way import PlanStep
 
 _PATIENCE = 2
 _LEAST_WAIT_MS = 30_000

@@ -153,6 +153,19 @@ def test_a_downgrade_can_be_declined(broker, features, monkeypatch):
     assert finalized(broker).level_of(METADATA) == 25
 
 
+def test_a_level_below_is_not_upgraded_to_and_one_reason_of_all_features_is_one_sentence(features):
+    features("upgrade", "--metadata", "26")
+    assert features("upgrade", "--feature", "group.version=1")[0] == 0
+    status, _, err = features("upgrade", "--metadata", "25", "--dry-run")
+    assert status == 1
+    assert "metadata.version cannot be upgraded to 25 (4.0-IV3): " in err
+    both = ("--feature", "group.version=0", "--metadata", "22", "--dry-run")
+    status, _, err = features("downgrade", *both)
+    assert status == 1
+    assert len(err.splitlines()) == 1
+    assert err.startswith("assignor: none of 2 features can be changed (")
+
+
 def test_a_lossy_downgrade_is_refused_and_the_level_named(broker, features):
     features("upgrade", "--metadata", "26")
     before = finalized(broker)

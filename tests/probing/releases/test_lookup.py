@@ -156,7 +156,7 @@ def test_a_series_stands_for_its_newest_patch(text, name):
         ("nativ", "native"),
         ("native2", "releases are native."),  # and no release for tests
         ("incompatibel", "incompatible"),
-        ("banana", f"0.10.0.0, {NEWEST_KAFKA}, native"),
+        ("latest", f"the newest one is {NEWEST_KAFKA}; known are 0.10.0.0 to {NEWEST_KAFKA}, and"),
         ("2.3.x", "2.3"),
         ("v3.9", "known releases are 3.9, 3.9.2, 3.9.1."),
         ("", "0.10.0.0"),
@@ -165,7 +165,7 @@ def test_a_series_stands_for_its_newest_patch(text, name):
     ],
 )
 def test_an_unknown_release_is_refused_with_the_nearest_known_ones(text, near):
-    with pytest.raises(ReleaseError, match="nearest known releases") as error:
+    with pytest.raises(ReleaseError, match="is unknown; the ne") as error:
         find_release(text)
     assert len(str(error.value)) < 200
     if len(text) < 20:

@@ -2,13 +2,16 @@
 
 import json
 import os
+from contextlib import nullcontext
 
 import pytest
 from click.testing import CliRunner
 
 from assignor.inspection.group import inspect_group
 from assignor.inspection.saved_problem import problem_of
+from assignor.inspection.streams_groups.look import look_at_streams_group
 from system_tests.cli.main import main
+from tests.assignor.inspection import streams_groups
 from tests.assignor.inspection.described_groups import captured
 
 
@@ -19,13 +22,21 @@ def fleet(tmp_path):
     def save(**groups):
         file = tmp_path / "groups.jsonl"
         lines = [
-            json.dumps(problem_of(inspect_group(*captured(kind))) | {"name": name})
+            json.dumps(problem_of(looked_at(kind)) | {"name": name})
             for name, kind in groups.items()
         ]
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         return file
 
     return save
+
+
+def looked_at(kind):
+    """Return a look at a captured group, or at one of the streams protocol."""
+    if kind != "streams":
+        return inspect_group(*captured(kind))
+    everything = streams_groups.member("a", streams_groups.ALL)
+    return look_at_streams_group(streams_groups.group(everything), streams_groups.facts())
 
 
 def plan_all(*words):
@@ -73,6 +84,46 @@ def test_from_is_the_release_only_where_the_file_does_not_tell_it(fleet):
     }
 
 
+def test_streams_groups_have_their_plan_in_the_same_table(fleet, tmp_path):
+    file = fleet(orders="two-3.9.1", counts="streams")
+    words = ("--problem", file, "--from", "4.2", "--to", "4.4", "--no-costs")
+    without = rows_of(plan_all(*words, "--format", "json"))
+    assert "give --from RELEASE and --brokers RELEASE" in without["counts"]["verdict"]
+    pages = tmp_path / "pages"
+    done = plan_all(*words, "--brokers", "4.4", "--report", pages)
+    (row,) = [line for line in done.stdout.splitlines() if line.startswith("counts")]
+    assert "one rolling bounce" in row
+    assert "counts" in (pages / "002-counts.html").read_text(encoding="utf-8")
+    found = rows_of(plan_all(*words, "--brokers", "4.4", "--format", "json"))["counts"]
+    assert (found["from"], found["is_red"], len(found["steps"])) == ("4.2.2", False, 1)
+
+
+def test_all_groups_move_to_the_streams_protocol_but_those_that_have(fleet):
+    file = fleet(orders="two-3.9.1", counts="streams")
+    words = ("--problem", file, "--to", "streams", "--brokers", "4.3", "--format", "json")
+    found = rows_of(plan_all(*words, "--from", "3.9.1"))
+    assert "no go: members of 3.9.1" in found["orders"]["verdict"]
+    assert found["counts"]["verdict"] == "nothing to do, it is a streams group"
+    assert plan_all(*words).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "sentence"),
+    [
+        ("--from 4.2 --to 4.3 --brokers 4.3", 0, "a streams group (KIP-1071), brokers 4.3.1"),
+        ("--to 4.3", 2, "give --from RELEASE and --brokers RELEASE"),
+        ("--from 4.3 --to streams --brokers 4.3", 2, "group g is a streams group already"),
+    ],
+)
+def test_a_live_streams_group_needs_no_file(monkeypatch, words, status, sentence):
+    monkeypatch.setattr("assignor.adapters.admin.look_at_group", lambda *_: looked_at("streams"))
+    monkeypatch.setattr("system_tests.cli.planned_group.connected", lambda _: nullcontext())
+    live = ("--bootstrap-server", "localhost:1", "--group", "g")
+    done = CliRunner().invoke(main, ["plan", *words.split(), *live])
+    assert done.exit_code == status
+    assert sentence in done.output
+
+
 def test_a_bad_line_is_named(fleet):
     file = fleet(orders="two-3.9.1")
     with file.open("a", encoding="utf-8") as lines:
@@ -91,7 +142,9 @@ def test_a_bad_line_is_named(fleet):
     ("words", "sentence"),
     [
         ("--to 4.3", "--bootstrap-server"),
-        ("--to streams --problem .", "one group at a time"),
+        ("--to streams --problem .", "give the release of the brokers"),
+        ("--to streams --problem . --brokers 4.3 --seeds 2", "leave out --seeds"),
+        ("--to 4.3 --problem . --streams-version 1", "--streams-version needs --to streams"),
         ("--to 4.3 --problem . --members 3", "leave out --members"),
         ("--to 4.3 --problem nosuch.jsonl", "nosuch.jsonl cannot be read"),
     ],

@@ -12,12 +12,14 @@ from probing.releases import ONE_WAY_FORMATS
 from system_tests.cli.main import main
 from system_tests.plan import SimulatedGroup, Use, make_plan, step_costs
 from system_tests.plan.exactly_once import guarantee_of
-from system_tests.plan.text import step_text
+from system_tests.plan.text import assumptions, step_text
+from system_tests.plan.uses import VERSIONS, read_uses
 from system_tests.sim import OptionError
 
 # The newest patch of each series: paths between patches of a series cross no format.
 KAFKA = tuple({r.series: r for r in RELEASES if not r.is_native}.values())
 PAIRS = tuple(combinations(KAFKA, 2))
+V1, V2, BETA = (f"processing.guarantee=exactly_once{end}" for end in ("", "_v2", "_beta"))
 
 
 @cache
@@ -56,7 +58,8 @@ def pairs(*uses):
     return found
 
 
-EVERY_USE = [(), (Use.EOS,), (Use.KTABLE,), (Use.FK_JOIN,), (Use.STATIC,), tuple(Use)]
+SINGLE = (Use.EOS, Use.KTABLE, Use.FK_JOIN, Use.STATIC)
+EVERY_USE = [(), *((use,) for use in SINGLE), tuple(set(Use) - set(VERSIONS))]
 
 
 @pytest.mark.parametrize("uses", EVERY_USE, ids=lambda uses: "+".join(uses) or "plain")
@@ -137,6 +140,16 @@ def test_foreign_key_joins_are_never_bounced_over_3_3_and_only_a_reset_leads_bac
     assert plan("3.3.0", "4.3", Use.FK_JOIN).rolling
 
 
+@pytest.mark.parametrize(("new", "drains"), [("3.3.0", True), ("3.3.2", True), ("3.4.0", False)])
+def test_3_3_is_started_after_all_foreign_key_subscriptions_are_consumed(new, drains):
+    (step,) = plan("3.2", new, Use.FK_JOIN).steps
+    again = plan(new, "3.2", Use.FK_JOIN).steps[0].back.steps[0]
+    for found in (step, again):
+        assert found.drains is drains
+        assert ("when the group has no lag in any topic, stop" in step_text(found)) is drains
+        assert any("better take 3.4.0 or later" in line for line in found.demands) is drains
+
+
 @pytest.mark.parametrize(("old", "new", "expires"), [("3.9", "3.1", True), ("3.9", "3.2", False)])
 def test_a_static_member_waits_for_its_session_before_a_program_that_cannot_read_its_answer(
     old, new, expires
@@ -172,6 +185,56 @@ def test_a_step_that_only_sets_the_pin_costs_no_rebuild():
     group = SimulatedGroup(sizes=(1_000_000,) * 4, partitions=4, session_timeout_ms=10_000)
     pin, release = step_costs(plan("3.9", "2.8", Use.KTABLE), group, seeds=2)
     assert release.usual("restored") >= 4_000_000 > pin.usual("restored")
+
+
+@pytest.mark.parametrize("uses", [(), (Use.EOS,)], ids=lambda uses: "+".join(uses) or "plain")
+def test_a_group_at_the_eager_protocol_leaves_it_before_it_returns_to_a_release_without(uses):
+    for low, high in pairs(*uses):
+        made = plan(high.name, low.name, *uses)
+        for step in made.steps:
+            if not step.upgrade_from or step.release == high.name:
+                continue
+            first, *rest = step.back.steps
+            assert (first.release, first.upgrade_from) == (step.release, None)
+            assert [again.release for again in rest] == [high.name]
+            assert step.back.steps[-1].version == made.steps[0].version
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "use", "wanted"),
+    [
+        ("2.8", "4.3", Use.EOS_V1, [("2.8.2", BETA), ("4.3.1", V2)]),
+        ("2.8", "4.3", Use.EOS_V2, [("4.3.1", V2)]),
+        ("2.8", "3.9", Use.EOS_V1, [("3.9.2", "")]),
+        ("3.9", "4.3", Use.EOS_V2, [("4.3.1", "")]),
+        ("3.9", "2.4", Use.EOS_V1, [("2.4.1", "")]),
+        ("3.9", "2.4", Use.EOS_V2, [("3.9.2", V1), ("2.4.1", "")]),
+        ("4.3", "2.8", Use.EOS_V2, [("2.8.2", BETA)]),
+    ],
+)
+def test_a_known_version_of_exactly_once_decides_whether_members_switch(old, new, use, wanted):
+    made = make_plan(find_release(old), find_release(new), read_uses(use))
+    assert [(step.release, " ".join(step.settings)) for step in made.steps] == wanted
+    assert not any("members run processing" in line for line in assumptions(made))
+    rows = [change.what for change in made.changes if "changes transactional ids" in change.what]
+    assert bool(rows) is (use is Use.EOS_V1 and new == "4.3")
+
+
+@pytest.mark.parametrize(("release", "use"), [("2.4", Use.EOS_V2), ("4.0", Use.EOS_V1)])
+def test_a_version_that_the_group_cannot_run_is_refused(release, use):
+    with pytest.raises(OptionError, match="has no version"):
+        plan(release, "4.3", *read_uses(use))
+    with pytest.raises(ValueError, match="eos-v1 and eos-v2"):
+        read_uses("eos-v1,eos-v2")
+
+
+def test_an_assumed_version_is_named_if_members_have_a_choice():
+    (_, named) = assumptions(plan("2.8", "4.3", Use.EOS))
+    assert named.endswith("=exactly_once; if they run exactly_once_beta, plan with --uses eos-v2")
+    (_, named) = assumptions(plan("3.9", "2.4", Use.EOS))
+    assert named.endswith("=exactly_once_v2; if they run exactly_once, plan with --uses eos-v1")
+    for pair in (("2.4", "4.3"), ("4.3", "2.4"), ("2.8", "3.9")):
+        assert len(assumptions(plan(*pair, Use.EOS))) == 1
 
 
 @pytest.mark.parametrize(

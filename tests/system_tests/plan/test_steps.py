@@ -106,7 +106,7 @@ def test_uses_that_are_not_given_are_named_as_assumed():
     assert "from here on, going back deletes and restores state" in text
     partly = run("--from 3.9 --to 4.3 --uses eos,fk-join").stdout
     assert "does not use ktable (aggregations of KTables), static (static members), iq" in partly
-    every = "--from 3.9 --to 4.3 --uses eos,fk-join,ktable,iq,static"
+    every = "--from 3.9 --to 4.3 --uses eos-v2,fk-join,ktable,iq,static"
     assert "assumed:" not in run(every).stdout
 
 

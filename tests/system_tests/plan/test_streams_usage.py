@@ -65,7 +65,6 @@ def test_wrong_usage_has_one_sentence(words, sentence):
         ("--timeout", "3"),
         ("--application-id", "shop"),
         ("--seeds", "2"),
-        ("--group", "shop"),
     ],
 )
 def test_an_option_without_a_use_is_refused_by_its_name(words):
