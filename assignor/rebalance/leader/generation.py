@@ -216,8 +216,8 @@ def _decided_answers(
     decision = decide_answers(
         release, [member.versions for member in members], level=levels.protocol
     )
-    if decision.refusal is not None:
-        raise LeaderRefused(decision.refusal.why)
+    if decision.ends:
+        raise LeaderRefused(decision.why)
     contents = dict.fromkeys(taskless, Content.EMPTY)
     if any(map(wants_shutdown, members)):
         # Every member stops: each answer keeps its version and has error 4 and no tasks (KIP-671).
