@@ -120,6 +120,14 @@ def read_group(
 ) -> Group:
     """Decode the subscriptions and plan the tasks.
 
+    Args:
+        settings: release, topology, configuration and strategy.
+        parts: what differs between leaders.
+        members: every member of the generation, this leader included.
+        partition_counts: source topic -> partitions; subtopologies of a missing topic wait.
+        memory: what the leader remembers of the rebalance before.
+        inputs: what is true now.
+
     Raises:
         TaskAssignmentError: the leader's topology does not fit the partition counts.
     """
