@@ -69,6 +69,10 @@ class Member(TasksListener):
         """It never leads, so no generation is asked for."""
         return -1
 
+    def member_id(self) -> str:
+        """It never leads, so no member id is asked for."""
+        return ""
+
     def group_instance_id(self) -> str | None:
         """Name of a static member."""
         return self.instance_id

@@ -1,4 +1,10 @@
-"""Version probing (KIP-268): decision tables of member and leader, without I/O."""
+"""Version probing (KIP-268): decision tables of member and leader, without I/O.
+
+A leader needs nothing of a member: names of `probing.member` are loaded with the first of them.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
 
 from probing.leader import (
     LEADER_RULES,
@@ -10,35 +16,6 @@ from probing.leader import (
     MemberVersions,
     NextVersionNumbers,
     decide_answers,
-)
-from probing.member import (
-    FOLLOWUP_RULES,
-    HELD_BACK,
-    MEMBER_RULES,
-    AssignmentReceived,
-    ClearSchedule,
-    Command,
-    Event,
-    IgnoreTasks,
-    KeepVersion,
-    LevelsPolled,
-    MemberState,
-    NativeAnswer,
-    RebalanceStarted,
-    Refuse,
-    RejoinNow,
-    ReportError,
-    ScheduleRebalance,
-    SubscriptionVersion,
-    TimePassed,
-    WriteNextTime,
-    begin_subscription,
-    member_ranges,
-    member_step,
-    protocol_level,
-    rejoin_for_levels,
-    start_member,
-    subscription_version,
 )
 from probing.releases import (
     NEWEST_KAFKA,
@@ -65,6 +42,37 @@ from probing.versions import (
     NO_REBALANCE,
     UNKNOWN_VERSION,
 )
+
+if TYPE_CHECKING:
+    from probing.member import (
+        FOLLOWUP_RULES,
+        HELD_BACK,
+        MEMBER_RULES,
+        AssignmentReceived,
+        ClearSchedule,
+        Command,
+        Event,
+        IgnoreTasks,
+        KeepVersion,
+        LevelsPolled,
+        MemberState,
+        NativeAnswer,
+        RebalanceStarted,
+        Refuse,
+        RejoinNow,
+        ReportError,
+        ScheduleRebalance,
+        SubscriptionVersion,
+        TimePassed,
+        WriteNextTime,
+        begin_subscription,
+        member_ranges,
+        member_step,
+        protocol_level,
+        rejoin_for_levels,
+        start_member,
+        subscription_version,
+    )
 
 __all__ = [
     "ASSIGNMENT_PROTOCOL",
@@ -125,3 +133,11 @@ __all__ = [
     "upgrade_from_value",
     "upgrade_path",
 ]
+
+if not TYPE_CHECKING:  # otherwise a type checker accepts every name
+
+    def __getattr__(name: str) -> object:
+        """Load a name of `probing.member`."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module("probing.member"), name)

@@ -9,7 +9,8 @@ from enum import StrEnum
 from typing import Final
 
 from assignor import Topology
-from assignor.topology import CarriedTopologies, carried_topologies, content_fingerprint
+from assignor.topology import CarriedTopologies, content_fingerprint
+from assignor.topology.changes import carried_topologies
 
 WORDS, EXTRA = "words", "extra"
 OLD_VERSION, NEW_VERSION = 1, 2

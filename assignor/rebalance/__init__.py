@@ -1,109 +1,20 @@
-"""One rebalance: the member's subscription, the leader's placement and answers, adoption."""
+"""One rebalance: the member's subscription, the leader's placement and answers, adoption.
 
-from assignor.rebalance.consumer_protocol import (
-    ConsumerAssignment,
-    ConsumerSubscription,
-    by_topic,
-    read_consumer_assignment,
-    read_consumer_subscription,
-    safe_consumer_subscription,
-)
-from assignor.rebalance.endpoints import checked_endpoint, parse_endpoint
-from assignor.rebalance.forms.asking import NO_TOPOLOGIES, TopologyMemory
-from assignor.rebalance.forms.carried import carried_from
-from assignor.rebalance.forms.numbering import NOT_HERE
-from assignor.rebalance.forms.reports import reached_of
-from assignor.rebalance.forms.translation import renumbered
-from assignor.rebalance.held_tasks import (
-    PartitionsByTask,
-    TasksHeld,
-    TasksListener,
-    waiting_subtopologies,
-)
-from assignor.rebalance.leader.answer_bytes import MemberAnswer
-from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
-from assignor.rebalance.leader.knowledge import LeaderSettings
-from assignor.rebalance.leader.members import UNKNOWN_GENERATION, GroupMember
-from assignor.rebalance.leader.parts.knowledge import LeaderKnowledge
-from assignor.rebalance.leader.record_budget import (
-    GROUP_RECORD_LIMIT,
-    RECORD_BYTES,
-    MemberBytes,
-    fit_group,
-    protocol_bytes,
-)
-from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
-from assignor.rebalance.leader.whole import GroupAnswer, assign_group
-from assignor.rebalance.level_reports import reported_levels
-from assignor.rebalance.member import StreamsMember
-from assignor.rebalance.member_facts import MemberIdentity, Received, answered_persistent_version
-from assignor.rebalance.rejoin_backoff import (
-    NEW_PACE,
-    AskAgain,
-    DropRejoin,
-    End,
-    Rejoin,
-    RejoinLater,
-    RejoinPace,
-    Report,
-    Step,
-    steps_after,
-)
-from assignor.rebalance.routing_view import HostMap, Routing, ServedByHost
-from assignor.rebalance.threads import assign_threads
+Names are loaded with the first that is used, so that the modules of the leader load only what they
+import themselves.
+"""
 
-__all__ = [
-    "GROUP_RECORD_LIMIT",
-    "NEW_PACE",
-    "NONE_STALLED",
-    "NOT_HERE",
-    "NO_CLAIMS",
-    "NO_TOPOLOGIES",
-    "RECORD_BYTES",
-    "UNKNOWN_GENERATION",
-    "AskAgain",
-    "ClaimMemory",
-    "ConsumerAssignment",
-    "ConsumerSubscription",
-    "DropRejoin",
-    "End",
-    "GroupAnswer",
-    "GroupMember",
-    "HostMap",
-    "LeaderKnowledge",
-    "LeaderSettings",
-    "MemberAnswer",
-    "MemberBytes",
-    "MemberIdentity",
-    "PartitionsByTask",
-    "Received",
-    "Rejoin",
-    "RejoinLater",
-    "RejoinPace",
-    "Report",
-    "Routing",
-    "ServedByHost",
-    "StalledCopies",
-    "Step",
-    "StreamsMember",
-    "TasksHeld",
-    "TasksListener",
-    "TopologyMemory",
-    "answered_persistent_version",
-    "assign_group",
-    "assign_threads",
-    "by_topic",
-    "carried_from",
-    "checked_endpoint",
-    "fit_group",
-    "parse_endpoint",
-    "protocol_bytes",
-    "reached_of",
-    "read_consumer_assignment",
-    "read_consumer_subscription",
-    "renumbered",
-    "reported_levels",
-    "safe_consumer_subscription",
-    "steps_after",
-    "waiting_subtopologies",
-]
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assignor.rebalance.public import *  # noqa: F403 one list of names, in that module
+    from assignor.rebalance.public import __all__ as __all__
+else:
+
+    def __getattr__(name: str) -> object:
+        """Load a public name, and with the first one all others."""
+        public = importlib.import_module("assignor.rebalance.public")
+        if name != "__all__" and name not in public.__all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(public, name)

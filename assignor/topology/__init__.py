@@ -1,12 +1,6 @@
 """Processing topologies: derives subtopologies from nodes, and tasks from partition counts."""
 
-from assignor.topology.contents import (
-    chains,
-    conflicting_topics,
-    content_fingerprint,
-    exclusive_topics,
-    with_sinks,
-)
+from assignor.topology.contents import content_fingerprint, exclusive_topics, with_sinks
 from assignor.topology.subtopologies import HIGHEST_VERSION, Topology
 from assignor.topology.tasks import (
     SubtopologyWaits,
@@ -23,27 +17,15 @@ from assignor.topology.values import (
     is_topic_name,
     plain,
 )
-from assignor.topology.versions import (
-    Change,
-    SubtopologyChange,
-    carried_topologies,
-    compare_topologies,
-)
 
 __all__ = [
     "HIGHEST_VERSION",
     "CarriedTopologies",
-    "Change",
     "RepartitionTopic",
     "Subtopology",
-    "SubtopologyChange",
     "SubtopologyWaits",
     "TaskPlan",
     "Topology",
-    "carried_topologies",
-    "chains",
-    "compare_topologies",
-    "conflicting_topics",
     "content_fingerprint",
     "exclusive_topics",
     "is_topic_name",

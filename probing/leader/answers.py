@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from probing.member import NativeAnswer
 from probing.releases import LeaderModel, Release
 from probing.rules import Rule, always
 from probing.versions import EARLIEST_PROBEABLE_VERSION, UNKNOWN_VERSION
@@ -63,7 +62,9 @@ class MemberVersions:
 class AnswerDecision:
     """The answer to one member: version, second number, content, and the row that decided.
 
-    ``native`` is set for a native member of a native leader, and None otherwise.
+    Attributes:
+        next_version: version that a native member of a native leader writes next; else 0.
+        subscription_read: whether the leader could read the body of such a member's subscription.
     """
 
     member_id: str
@@ -72,17 +73,13 @@ class AnswerDecision:
     content: Content
     rule: str
     why: str
-    native: NativeAnswer | None = None
+    next_version: int = 0
+    subscription_read: bool = True
 
     @property
-    def next_version(self) -> int:
-        """Return the version that the member writes next; 0 for a JVM member."""
-        return 0 if self.native is None else self.native.next_version
-
-    @property
-    def subscription_read(self) -> bool:
-        """Tell whether the leader could read the member's body; True without a native part."""
-        return self.native is None or self.native.subscription_read
+    def is_native(self) -> bool:
+        """Whether a native leader answers a native member."""
+        return self.next_version > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,6 @@ from probing.leader.answers import (
     MemberVersions,
 )
 from probing.leader.native_answers import decide_native_answer, next_version_numbers
-from probing.member import Refuse
 from probing.releases import Release
 from probing.rules import Rule, first
 from probing.versions import (
@@ -54,7 +53,7 @@ class LeaderDecision:
         lowest_supported_version: over the readable members; unknown (-1) if one does not carry it.
         error_code: 0, or 3 if every member gets an error.
         version_probing: a future member was answered, so another rebalance follows.
-        refusal: why the leader ends, or None.
+        ends: whether the leader ends, as one of its release does.
         rule, why: the row that decided and its sentence.
         next_version: version that native members without a pin write next; 0 if there are none, or
             if the leader is a JVM.
@@ -69,7 +68,7 @@ class LeaderDecision:
     lowest_supported_version: int
     error_code: int
     version_probing: bool
-    refusal: Refuse | None
+    ends: bool
     rule: str
     why: str
     next_version: int = 0
@@ -88,7 +87,7 @@ def decide_answers(
             nothing is finalized. JVM leaders ignore it.
 
     Returns:
-        The decision: answers in order of member id, or the refusal of a leader that ends.
+        The decision: answers in order of member id, or that the leader ends, and why.
     """
     group = _group_versions(release, members, level=level)
     model = release.leader_model
@@ -204,7 +203,7 @@ def _decision(
         lowest_supported_version=group.lowest_supported,
         error_code=ASSIGNMENT_ERROR if error else 0,
         version_probing=bool(group.future or unread) and not (dies or error),
-        refusal=Refuse(rule=rule.name, why=why) if dies else None,
+        ends=dies,
         rule=rule.name,
         why=why,
         next_version=next_rule.says(numbers) if group.natives else 0,

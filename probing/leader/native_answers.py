@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 from probing.leader import next_version
 from probing.leader.answers import AnswerDecision, Content, GroupVersions, MemberVersions
 from probing.leader.next_version import NextVersionNumbers
-from probing.member import NativeAnswer
 from probing.releases import Release
 from probing.rules import Rule, Rules, always, first
 from probing.versions import (
@@ -94,7 +93,8 @@ def decide_native_answer(group: GroupVersions, member: MemberVersions) -> Answer
         content=Content.NORMAL,
         rule=rule.name,
         why=f"{rule.sentence(written, version=version)}. {next_rule.name}: {next_why}",
-        native=NativeAnswer(next_version=following, subscription_read=member.readable),
+        next_version=following,
+        subscription_read=member.readable,
     )
 
 

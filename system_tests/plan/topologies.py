@@ -4,14 +4,13 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from assignor.topology import (
+from assignor.topology import Subtopology, content_fingerprint
+from assignor.topology.changes import (
     Change,
-    Subtopology,
     SubtopologyChange,
     chains,
     compare_topologies,
     conflicting_topics,
-    content_fingerprint,
 )
 
 

@@ -94,6 +94,10 @@ class AiokafkaPort:
         """Generation of the last join; -1 if unknown."""
         return int(getattr(self.coordinator, "generation", _NO_GENERATION))
 
+    def member_id(self) -> str:
+        """Member id of the last join; "" if unknown."""
+        return str(getattr(self.coordinator, "member_id", ""))
+
     def owned_partitions(self) -> Iterable[TopicPartition]:
         """Return no partitions: aiokafka is eager and gives up all of them before it joins."""
         return ()

@@ -90,6 +90,11 @@ class KafkaPythonPort:
         known = getattr(self._coordinator, "_generation", None)
         return int(getattr(known, "generation_id", _NO_GENERATION))
 
+    def member_id(self) -> str:
+        """Member id of the last join; "" if unknown."""
+        known = getattr(self._coordinator, "_generation", None)
+        return str(getattr(known, "member_id", ""))
+
     def owned_partitions(self) -> Iterable[TopicPartition]:
         """What the consumer is assigned now."""
         consumer = self._consumer()

@@ -29,6 +29,9 @@ class ClientPort(Protocol):
     def generation(self) -> int:
         """Generation of the last join, also while the leader still decides; -1 if unknown."""
 
+    def member_id(self) -> str:
+        """Member id of the last join, also while the leader still decides; "" if unknown."""
+
     def owned_partitions(self) -> Iterable[TopicPartition]:
         """Partitions that the client has been assigned and has not given up."""
 

@@ -221,6 +221,7 @@ class MembershipCore:
         *,
         persistent_version: int,
         generation: int,
+        leader_id: str,
         now_ms: int,
     ) -> GroupAnswer:
         """Return the leader's answers to all members; the last ones of a generation are remembered.
@@ -230,13 +231,13 @@ class MembershipCore:
             cluster: partition counts, end offsets, and subtopologies that wait.
             persistent_version: what this member's own stores are written in; 0: it has none.
             generation: of this rebalance; -1 if unknown.
+            leader_id: member id of this member; "" if unknown.
             now_ms: epoch milliseconds.
 
         Raises:
             LeaderRefused: the emulated release ends with the versions in the group.
             TaskAssignmentError: the topology does not fit the topics; the message says how.
         """
-        own_ids = [each.member_id for each in group if each.user_data == self.last_bytes]
         answer = assign_group(
             self.leader_settings,
             group,
@@ -244,7 +245,7 @@ class MembershipCore:
             knowledge=replace(
                 self._memory_before.with_new_topologies(self.memory),
                 generation=generation,
-                leader_id=own_ids[0] if own_ids else None,
+                leader_id=leader_id or None,
                 now_ms=now_ms,
                 levels=self.member.state.known_levels,
                 reached=self.member.topology.known,

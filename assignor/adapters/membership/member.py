@@ -272,6 +272,7 @@ class Membership:
             self.resources.cluster.knowledge(partition_counts(cluster, topics)),
             persistent_version=0 if directory is None else directory.stores.version,
             generation=UNKNOWN_GENERATION if client is None else client.generation(),
+            leader_id="" if client is None else client.member_id(),
             now_ms=_now_ms(),
         )
 

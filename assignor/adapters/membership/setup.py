@@ -10,7 +10,8 @@ from assignor.config import config_from_mapping
 from assignor.errors import ConfigError
 from assignor.placement import Strategy, high_availability, strategy_of
 from assignor.rebalance import LeaderSettings, MemberIdentity, StreamsMember
-from assignor.topology import Subtopology, Topology, carried_topologies, is_topic_name
+from assignor.topology import Subtopology, Topology, is_topic_name
+from assignor.topology.changes import carried_topologies
 from encoding import shown
 from probing import HELD_BACK, RebalanceProtocol, Release, find_release
 from probing.features import UNKNOWN_LEVELS

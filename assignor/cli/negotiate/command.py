@@ -113,16 +113,15 @@ def _as_json(release: Release, played: list[NegotiationRound], *, many: bool) ->
 
 def _round_as_json(round_: NegotiationRound) -> dict[str, Any]:
     decision = round_.decision
-    refusal = decision.refusal
     return {
-        "version": None if refusal else decision.version,
-        "commonly_supported": None if refusal else decision.commonly_supported_version,
+        "version": None if decision.ends else decision.version,
+        "commonly_supported": None if decision.ends else decision.commonly_supported_version,
         "future_members": list(decision.future_members),
         "next_version": decision.next_version or None,
         "next_version_rule": decision.next_version_rule or None,
         "rejoining": list(round_.rejoining),
         "error_code": decision.error_code,
-        "leader_dies": None if refusal is None else refusal.why,
+        "leader_dies": decision.why if decision.ends else None,
         "rule": decision.rule,
         "why": decision.why,
         "members": [
@@ -164,7 +163,7 @@ def _print_text(release: Release, played: list[NegotiationRound], *, many: bool)
 
 def _print_round(round_: NegotiationRound) -> None:
     decision = round_.decision
-    if decision.refusal is not None:
+    if decision.ends:
         paragraph(f"the leader fails: {decision.why}")
         return
     future = ", ".join(decision.future_members) or "none"

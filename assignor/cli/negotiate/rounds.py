@@ -20,6 +20,7 @@ from probing import (
     MemberModel,
     MemberState,
     MemberVersions,
+    NativeAnswer,
     Refuse,
     RejoinNow,
     Release,
@@ -85,7 +86,7 @@ class NegotiationRound:
         """Whether the leader or a member failed."""
         dead = any(state.refusal is not None for _, state in self.states)
         stopped = any(line.action == "stop" for line in self.lines)
-        return self.decision.refusal is not None or dead or stopped
+        return self.decision.ends or dead or stopped
 
     @property
     def settled(self) -> bool:
@@ -198,7 +199,7 @@ def _rebalance(release: Release, states: States, *, level: int | None) -> Negoti
         [_as_seen(release, name, written[name]) for name, _ in states],
         level=level,
     )
-    if decision.refusal is not None:
+    if decision.ends:
         return NegotiationRound(decision=decision, lines=(), states=states)
     answers = {answer.member_id: answer for answer in decision.answers}
     lines, after = [], []
@@ -210,7 +211,11 @@ def _rebalance(release: Release, states: States, *, level: int | None) -> Negoti
                 received_version=answer.version,
                 commonly_supported_version=answer.commonly_supported_version,
                 error_code=decision.error_code,
-                native=answer.native,
+                native=NativeAnswer(
+                    next_version=answer.next_version, subscription_read=answer.subscription_read
+                )
+                if answer.is_native
+                else None,
             ),
         )
         lines.append(_line(written[name], answer, commands))

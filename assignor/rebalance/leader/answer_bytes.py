@@ -66,7 +66,7 @@ def write_answers(
     views = {
         answer.member_id: shared.views(answer.member_id, _body_version(generation, answer))
         for answer in generation.decision.answers
-        if answer.native is not None
+        if answer.is_native
     }
     sizes = {m.member_id: len(m.user_data) for m in generation.group.members}
     limit = generation.settings.group_record_limit
@@ -193,15 +193,15 @@ def _native_part(
     view: Mapping[str, bytes],
 ) -> NativeAssignment | None:
     """What a native member reads besides Kafka's fields; None for a JVM member."""
-    if answer.native is None:
+    if not answer.is_native:
         return None
     latest = _latest_version(generation, answer.member_id)
     return NativeAssignment(
         version=_body_version(generation, answer),
         commonly_supported_version=max(latest, answer.commonly_supported_version),
         warmup_tasks=warmups,
-        next_version=answer.native.next_version,
-        subscription_read=answer.native.subscription_read,
+        next_version=answer.next_version,
+        subscription_read=answer.subscription_read,
         **{**shared.native, **view},
     )
 

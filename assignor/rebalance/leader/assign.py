@@ -1,14 +1,15 @@
 """The group leader's half of a rebalance: subscriptions in, one answer per member out.
 
-A pure function: metadata, end offsets and settings are arguments. `lead` runs five stages: read
-(`read_group`), versions (`decide_versions`), place (`place_tasks`), withhold, write. No member's
+A pure function: metadata, end offsets and settings are arguments, and `read_group` decodes them
+once. `lead` runs the other four stages: versions (`decide_versions`), place (`place_tasks`),
+withhold (`withhold`), write (`write_answers`). No member's
 bytes harm another member: values are restricted to what the group can contain (`boundary`), a
 member whose bytes cannot be decoded is quarantined and reported, claims of ownership are believed
 for a few rebalances (`claims`), and any other failure is traced to the member that causes it
 (`fault_isolation`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -16,15 +17,8 @@ from assignor.errors import TaskAssignmentError
 from assignor.rebalance.leader.answer_bytes import MemberAnswer, write_answers
 from assignor.rebalance.leader.answer_checks import check_answers, tasks_of
 from assignor.rebalance.leader.fault_isolation import answer_with_quarantine
-from assignor.rebalance.leader.generation import Generation, Group, decide_versions, read_group
-from assignor.rebalance.leader.knowledge import (
-    LeaderInputs,
-    LeaderMemory,
-    LeaderSettings,
-    unknown_topic,
-)
-from assignor.rebalance.leader.members import GroupMember
-from assignor.rebalance.leader.parts.absent import LeaderParts
+from assignor.rebalance.leader.generation import Generation, Group, decide_versions
+from assignor.rebalance.leader.knowledge import LeaderMemory, unknown_topic
 from assignor.rebalance.leader.placements import Placement
 from assignor.rebalance.leader.placing import keep_tasks, place_tasks
 from assignor.rebalance.leader.withholding import withhold
@@ -69,36 +63,18 @@ class Replies:
     missing_topics: Mapping[str, str] = field(default_factory=dict)
 
 
-def lead(
-    settings: LeaderSettings,
-    parts: LeaderParts,
-    members: Sequence[GroupMember],
-    partition_counts: Mapping[str, int],
-    *,
-    memory: LeaderMemory,
-    inputs: LeaderInputs,
-) -> Replies:
+def lead(group: Group) -> Replies:
     """Decide the versions, place the tasks, write the answers.
-
-    Args:
-        settings: release, topology, configuration and strategy.
-        parts: what differs between leaders.
-        members: every member of the generation, this leader included.
-        partition_counts: source topic -> partitions; subtopologies of a missing topic wait.
-        memory: what the leader remembers of the rebalance before.
-        inputs: what is true now.
 
     Raises:
         LeaderRefused: a leader of this release fails on the group's versions, as Kafka's did.
-        TaskAssignmentError: the topology does not fit the partition counts, or no answers pass
-            the checks.
+        TaskAssignmentError: no answers pass the checks.
     """
-    group = read_group(settings, parts, members, partition_counts, memory=memory, inputs=inputs)
-    if not parts.defends:
+    if not group.parts.defends:
         return _reply(decide_versions(group, {}), place_tasks)
     replies, fault = answer_with_quarantine(
         partial(_reply_or_keep, group),
-        [m.member_id for m in group.members if m.member_id != inputs.leader_id],
+        [m.member_id for m in group.members if m.member_id != group.inputs.leader_id],
         otherwise=lambda why: _checked(decide_versions(group, {}), partial(keep_tasks, why=why)),
     )
     return replace(replies, faults=(fault,)) if fault else replies

@@ -120,6 +120,14 @@ def read_group(
 ) -> Group:
     """Decode the subscriptions and plan the tasks.
 
+    Args:
+        settings: release, topology, configuration and strategy.
+        parts: what differs between leaders.
+        members: every member of the generation, this leader included.
+        partition_counts: source topic -> partitions; subtopologies of a missing topic wait.
+        memory: what the leader remembers of the rebalance before.
+        inputs: what is true now.
+
     Raises:
         TaskAssignmentError: the leader's topology does not fit the partition counts.
     """
@@ -216,8 +224,8 @@ def _decided_answers(
     decision = decide_answers(
         release, [member.versions for member in members], level=levels.protocol
     )
-    if decision.refusal is not None:
-        raise LeaderRefused(decision.refusal.why)
+    if decision.ends:
+        raise LeaderRefused(decision.why)
     contents = dict.fromkeys(taskless, Content.EMPTY)
     if any(map(wants_shutdown, members)):
         # Every member stops: each answer keeps its version and has error 4 and no tasks (KIP-671).

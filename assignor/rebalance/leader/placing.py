@@ -26,7 +26,7 @@ from assignor.rebalance.leader.stalled_copies import (
     remembered_lags,
     stalled_now,
 )
-from assignor.rebalance.leader.strategy_attempts import Attempt, attempt, failed_again
+from assignor.rebalance.leader.strategy_attempts import StrategyFailures, attempt, failed_again
 from assignor.rebalance.threads import assign_actives, assign_threads
 from encoding import TaskId, TopicPartition, shown
 from probing import Content
@@ -60,30 +60,32 @@ def place_tasks(generation: Generation) -> Placement:
         config=config,
         end_offset_sums=inputs.end_offset_sums,
     )
-    tried = attempt(
+    assignment, failures = attempt(
         generation.settings.strategy, state, before=memory.failures, now_ms=inputs.now_ms
     )
-    stalled, news = _stalled(state, tried, generation)
+    stalled, news = _stalled(state, assignment, failures, generation)
     # What a strategy could not have may come with the next client; a client that makes no progress
     # and a share that is not reached are reported once.
-    shares = share_warnings(state, tried.assignment) if news else ()
-    active, standby, warmup = _by_thread(able, state, tried.assignment, generation.claims)
+    shares = share_warnings(state, assignment) if news else ()
+    active, standby, warmup = _by_thread(able, state, assignment, generation.claims)
     placement = replace(
         kept,
         active_by_member=active,
         standby_by_member=standby,
         warmup_by_member=warmup,
         endpoint_by_member=endpoints_of(able),
-        next_rebalance_ms=_next_rebalance(tried, stalled, generation, kept.unassigned),
-        warnings=(*state.warnings, *news, *tried.warnings, *kept.warnings),
+        next_rebalance_ms=_next_rebalance(
+            assignment, failures, stalled, generation, frozen=kept.unassigned
+        ),
+        warnings=(*state.warnings, *news, *failures.warnings(inputs.now_ms), *kept.warnings),
         transient=frozenset((*state.warnings, *news)).difference(shares),
         memory=replace(
             memory,
             lags_before=remembered_lags(
-                clients, state, tried.assignment, memory.lags_before if is_early else None
+                clients, state, assignment, memory.lags_before if is_early else None
             ),
             lags_at_ms=memory.lags_at_ms if is_early else inputs.now_ms,
-            failures=tried.failures,
+            failures=failures,
             stalled=stalled,
         ),
     )
@@ -162,14 +164,17 @@ def held_by_quarantined(generation: Generation) -> Placement:
 
 
 def _stalled(
-    state: GroupState, tried: Attempt, generation: Generation
+    state: GroupState,
+    answer: TaskAssignment,
+    failures: StrategyFailures,
+    generation: Generation,
 ) -> tuple[StalledCopies, tuple[str, ...]]:
     """The stalled copies to remember, and the strategy's warnings that the operator has not seen.
 
     While a strategy that failed is in its back-off, the memory stays as it was.
     """
-    answer, before = tried.assignment, generation.memory.stalled
-    if tried.failures.count:
+    before = generation.memory.stalled
+    if failures.count:
         return before, answer.warnings
     now = stalled_now(
         state,
@@ -182,7 +187,12 @@ def _stalled(
 
 
 def _next_rebalance(
-    tried: Attempt, stalled: StalledCopies, generation: Generation, frozen: AbstractSet[TaskId]
+    assignment: TaskAssignment,
+    failures: StrategyFailures,
+    stalled: StalledCopies,
+    generation: Generation,
+    *,
+    frozen: AbstractSet[TaskId],
 ) -> dict[str, int]:
     """When the leader asks for a follow-up rebalance, if at all."""
     inputs = generation.inputs
@@ -193,9 +203,9 @@ def _next_rebalance(
     if frozen:
         wait_ms = generation.memory.claims.backoff_ms(frozen) or FIRST_CLAIM_BACKOFF_MS
         times_ms.append(inputs.now_ms + wait_ms)
-    if tried.failures.count:
-        times_ms.append(tried.failures.retry_at_ms)
-    elif tried.assignment.followup:
+    if failures.count:
+        times_ms.append(failures.retry_at_ms)
+    elif assignment.followup:
         times_ms.append(inputs.now_ms + interval_ms)
     elif stalled.look_at_ms:
         times_ms.append(stalled.look_at_ms)

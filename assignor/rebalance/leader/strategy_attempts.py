@@ -41,43 +41,41 @@ class StrategyFailures:
     retry_at_ms: int = 0
     why: str = ""
 
+    def warnings(self, now_ms: int) -> tuple[str, ...]:
+        """Return a sentence for the operator; none while the strategy works."""
+        if not self.count:
+            return ()
+        times = "once" if self.count == 1 else f"{self.count} times in a row"
+        wait_s = -(-(self.retry_at_ms - now_ms) // 1000)
+        sentence = (
+            f"{self.why} ({times}); tasks stay where they were, and the strategy is called again"
+            f" in {wait_s} s"
+        )
+        return (sentence,)
+
 
 NO_FAILURES = StrategyFailures()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """The result of calling a strategy.
-
-    Attributes:
-        assignment: its answer, or every task where it ran.
-        failures: to remember; `NO_FAILURES` when it worked.
-        warnings: for the operator.
-    """
-
-    assignment: TaskAssignment
-    failures: StrategyFailures = NO_FAILURES
-    warnings: tuple[str, ...] = ()
-
-
 def attempt(
     strategy: Strategy, state: GroupState, *, before: StrategyFailures, now_ms: int
-) -> Attempt:
+) -> tuple[TaskAssignment, StrategyFailures]:
     """Call a strategy, unless its back-off after a failure has not passed.
+
+    Returns:
+        Its answer, or every task where it ran; and the failures to remember.
 
     Raises:
         TaskAssignmentError: the strategy failed, and tasks cannot stay where they are either.
     """
     # A wait longer than any back-off means that the clock was set back.
     if before.count and 0 < before.retry_at_ms - now_ms <= LAST_STRATEGY_BACKOFF_MS:
-        wait_s = -(-(before.retry_at_ms - now_ms) // 1000)
-        return _kept_until(state, before, wait_s)
+        return _kept(state, before.why), before
     try:
-        return Attempt(assignment=run_strategy(state, strategy))
+        return run_strategy(state, strategy), NO_FAILURES
     except RebalanceError as error:
         why = str(error)
-    failures = failed_again(before, now_ms=now_ms, why=why)
-    return _kept_until(state, failures, (failures.retry_at_ms - now_ms) // 1000)
+    return _kept(state, why), failed_again(before, now_ms=now_ms, why=why)
 
 
 def failed_again(before: StrategyFailures, *, now_ms: int, why: str) -> StrategyFailures:
@@ -87,15 +85,6 @@ def failed_again(before: StrategyFailures, *, now_ms: int, why: str) -> Strategy
         FIRST_STRATEGY_BACKOFF_MS << min(before.count, _DOUBLINGS), LAST_STRATEGY_BACKOFF_MS
     )
     return StrategyFailures(count=before.count + 1, retry_at_ms=now_ms + wait_ms, why=why)
-
-
-def _kept_until(state: GroupState, failures: StrategyFailures, wait_s: int) -> Attempt:
-    times = "once" if failures.count == 1 else f"{failures.count} times in a row"
-    sentence = (
-        f"{failures.why} ({times}); tasks stay where they were, and the strategy is called again"
-        f" in {wait_s} s"
-    )
-    return Attempt(assignment=_kept(state, failures.why), failures=failures, warnings=(sentence,))
 
 
 def _kept(state: GroupState, why: str) -> TaskAssignment:

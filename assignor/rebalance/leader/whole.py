@@ -13,6 +13,7 @@ from typing import Any
 from assignor.rebalance.forms.asking import NO_TOPOLOGIES
 from assignor.rebalance.leader.assign import Replies, lead
 from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
+from assignor.rebalance.leader.generation import read_group
 from assignor.rebalance.leader.knowledge import LeaderInputs, LeaderMemory, LeaderSettings
 from assignor.rebalance.leader.members import GroupMember
 from assignor.rebalance.leader.parts.absent import LeaderParts
@@ -62,7 +63,7 @@ def assign_group(
             the checks.
     """
     memory = LeaderMemory(**_values(LeaderMemory, knowledge))
-    replies = lead(
+    group = read_group(
         settings,
         parts_of(settings, knowledge, held_view),
         members,
@@ -70,7 +71,7 @@ def assign_group(
         memory=memory if settings.release.is_native else replace(memory, claims=NO_CLAIMS),
         inputs=LeaderInputs(**_values(LeaderInputs, knowledge)),
     )
-    return GroupAnswer(**_values(Replies, replies))
+    return GroupAnswer(**_values(Replies, lead(group)))
 
 
 def parts_of(

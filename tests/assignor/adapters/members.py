@@ -47,7 +47,7 @@ class Coordinator:
         self.group_id = group_id
         self.requests = 0
         self.busy = False
-        self._generation = SimpleNamespace(generation_id=1)
+        self._generation = SimpleNamespace(generation_id=1, member_id="m1")
 
     def request_rejoin(self):
         self.requests += 1

@@ -4,13 +4,8 @@ import pytest
 
 from assignor import Topology
 from assignor.errors import TopologyError
-from assignor.topology import (
-    Change,
-    carried_topologies,
-    compare_topologies,
-    content_fingerprint,
-    with_sinks,
-)
+from assignor.topology import content_fingerprint, with_sinks
+from assignor.topology.changes import Change, carried_topologies, compare_topologies
 from probing.topologies import families
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from probing import (
     AssignmentReceived,
     MemberVersions,
+    NativeAnswer,
     Refuse,
     RejoinNow,
     decide_answers,
@@ -79,8 +80,8 @@ def rebalance(members, *, leader, level=None):
         level=level,
     )
     well_formed.check_once(decision)
-    if decision.refusal:
-        return Round(members=members, decision=decision, failures=[decision.refusal.why])
+    if decision.ends:
+        return Round(members=members, decision=decision, failures=[decision.why])
     result = Round(members=(), decision=decision)
     after = []
     for position, (member, answer) in enumerate(zip(members, decision.answers, strict=True)):
@@ -93,7 +94,11 @@ def rebalance(members, *, leader, level=None):
                 led_supported_version=decision.lowest_supported_version
                 if position == leader
                 else None,
-                native=answer.native,
+                native=NativeAnswer(
+                    next_version=answer.next_version, subscription_read=answer.subscription_read
+                )
+                if answer.is_native
+                else None,
             ),
         )
         for value in (state, *commands):

@@ -9,7 +9,6 @@ from probing import (
     NATIVE_ANSWER_RULES,
     Content,
     MemberVersions,
-    NativeAnswer,
     decide_answers,
     find_release,
 )
@@ -61,7 +60,7 @@ def test_a_native_member_is_answered_in_the_version_that_it_wrote():
         found = answers(member("a", used, native=101), member("jvm", 4, 9))
         assert found["a"].version == used
         assert found["a"].rule == "native member in the version it wrote"
-        assert found["a"].native == NativeAnswer(next_version=9, subscription_read=True)
+        assert (found["a"].next_version, found["a"].subscription_read) == (9, True)
         second = -1 if used < 3 else NEWEST if used <= NEWEST else 101
         assert found["a"].commonly_supported_version == second
 
@@ -92,7 +91,7 @@ def test_jvm_members_are_answered_in_the_lowest_version_that_one_of_them_wrote()
         second = min((NEWEST, *(m.latest_supported_version for m in jvms)))
         for jvm in jvms:
             (answer,) = [a for a in decision.answers if a.member_id == jvm.member_id]
-            assert answer.native is None
+            assert not answer.is_native
             assert answer.version == lowest <= jvm.used_version
             assert answer.commonly_supported_version == (second if lowest >= 3 else -1)
 
@@ -190,7 +189,7 @@ def test_bytes_that_cannot_be_decoded_beside_natives_are_answered_in_a_version_o
     )
     found = answers(member("n", 101, native=101), broken)
     assert (found["q"].version, found["q"].content) == (NEWEST, Content.PREVIOUS)
-    assert found["q"].native is None
+    assert not found["q"].is_native
     assert found["n"].next_version == 101
     lowered = answers(member("n", 9, native=101), broken)
     assert lowered["q"].version == 9

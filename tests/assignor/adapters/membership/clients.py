@@ -17,6 +17,7 @@ class FakeClient:
         self.busy = self.lost = False
         self.owned = ()
         self.current_generation = 1
+        self.own_id = "a"
         self.instance_id = instance_id
 
     def request_rejoin(self):
@@ -30,6 +31,9 @@ class FakeClient:
 
     def generation(self):
         return self.current_generation
+
+    def member_id(self):
+        return self.own_id
 
     def owned_partitions(self):
         return self.owned

@@ -53,7 +53,10 @@ def decide(leader, group):
     leader.begin_lead()
     members = [GroupMember(member_id=name, user_data=c.last_bytes) for name, c in group.items()]
     knowledge = ClusterKnowledge(partition_counts={"lines": 4}, waits={}, end_offset_sums=None)
-    return leader.decide(members, knowledge, persistent_version=0, generation=1, now_ms=0).answers
+    own_id = next(name for name, core in group.items() if core is leader)
+    return leader.decide(
+        members, knowledge, persistent_version=0, generation=1, leader_id=own_id, now_ms=0
+    ).answers
 
 
 def take(core, answer, generation=1):
@@ -238,7 +241,9 @@ def test_a_rebalance_that_is_decided_twice_has_the_memory_of_the_one_before():
         for _ in range(2):
             # As if copies had been followed since.
             leader.memory = replace(leader.memory, lags_before={"now": {TASKS[0]: 7}})
-            leader.decide(members, knowledge, persistent_version=0, generation=2, now_ms=0)
+            leader.decide(
+                members, knowledge, persistent_version=0, generation=2, leader_id="a", now_ms=0
+            )
     assert [known.lags_before for known in seen] == [before.lags_before] * 2
     assert [known.stalled for known in seen] == [before.stalled] * 2
 
@@ -283,3 +288,17 @@ def test_lags_are_followed_unless_the_user_chose_a_strategy(chosen, before, afte
     assert core.leader_settings.strategy is before
     core.follow_lags()
     assert core.leader_settings.strategy is after
+
+
+def test_a_leader_knows_itself_by_member_id_also_beside_a_thread_that_writes_equal_bytes():
+    def failing(state):
+        raise ZeroDivisionError
+
+    group = {"a": core_of(1, strategy=failing), "b": core_of(1, strategy=failing)}
+    for core in group.values():
+        join(core)
+    group["a"].last_bytes = group["b"].last_bytes
+    answers = decide(group["b"], group)
+    asked = {name: answer.assignment.next_rebalance_ms for name, answer in answers.items()}
+    assert asked["b"] == 10_000
+    assert asked["a"] != 10_000

@@ -14,7 +14,7 @@ from assignor import (
     assign_group,
     sticky,
 )
-from assignor.topology import carried_topologies
+from assignor.topology.changes import carried_topologies
 from probing import RejoinNow, ScheduleRebalance, find_release
 from probing.features import UNKNOWN_LEVELS
 

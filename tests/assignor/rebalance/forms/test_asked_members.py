@@ -7,7 +7,7 @@ import pytest
 from assignor.rebalance.forms.asking import ASKS_MOST, Asked, TopologyMemory
 from assignor.rebalance.forms.carried import program_fingerprint, rows_of
 from assignor.rebalance.forms.group import read_topologies
-from assignor.topology import carried_topologies
+from assignor.topology.changes import carried_topologies
 from encoding import RUNNING, TaskId
 from probing.topologies import MOST_ASKED
 from tests.assignor.rebalance.forms.attacked import Attacked, hostile

@@ -2,7 +2,7 @@
 
 from assignor.rebalance.forms.carried import program_fingerprint, rows_of
 from assignor.rebalance.leader.claims import PATIENCE
-from assignor.topology import carried_topologies
+from assignor.topology.changes import carried_topologies
 from encoding import RUNNING, TaskId, TopicPartition
 from tests.assignor.rebalance.forms.attacked import Attacked
 from tests.assignor.rebalance.forms.mixed_group import counting

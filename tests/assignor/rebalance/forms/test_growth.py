@@ -19,8 +19,9 @@ from assignor import (
     assign_group,
     sticky,
 )
-from assignor.topology import CarriedTopologies, Subtopology, carried_topologies
+from assignor.topology import CarriedTopologies, Subtopology
 from assignor.topology import content_fingerprint as form_of
+from assignor.topology.changes import carried_topologies
 from probing.topologies import Reached
 from tests.assignor.rebalance.forms.mixed_group import NATIVE, counting
 from tests.costs import calls_of

@@ -8,7 +8,8 @@ from assignor import Topology
 from assignor.rebalance.forms.carried import program_fingerprint
 from assignor.rebalance.leader.claims import ClaimMemory
 from assignor.rebalance.leader.knowledge import LeaderInputs, LeaderMemory
-from assignor.topology import SubtopologyWaits, carried_topologies, content_fingerprint
+from assignor.topology import SubtopologyWaits, content_fingerprint
+from assignor.topology.changes import carried_topologies
 from encoding import TaskId, decode_assignment
 from encoding.native import ReachedRow, SubtopologyRow
 from tests.assignor.rebalance.forms.attacked import Attacked, hostile

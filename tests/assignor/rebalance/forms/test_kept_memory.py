@@ -3,7 +3,8 @@
 import pytest
 
 from assignor.rebalance.forms.own import OwnTopology
-from assignor.topology import carried_topologies, content_fingerprint
+from assignor.topology import content_fingerprint
+from assignor.topology.changes import carried_topologies
 from probing.topologies import HIGHEST_EPOCH, MOST_AHEAD, MOST_ENTRIES, Reached
 from tests.assignor.rebalance.forms.mixed_group import MixedGroup, counting
 

@@ -16,7 +16,7 @@ from assignor import (
     sticky,
 )
 from assignor.rebalance.leader.claims import PATIENCE, ClaimMemory
-from assignor.topology import carried_topologies
+from assignor.topology.changes import carried_topologies
 from encoding import TaskId, TopicPartition, decode_assignment, encode_assignment
 from probing import find_release
 from tests.assignor.rebalance.forms.attacked import Attacked, hostile

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from assignor.errors import TopologyError
-from assignor.topology.contents import check_sinks, content_fingerprint, exclusive_topics
+from assignor.topology.changes.chained_forms import check_sinks
+from assignor.topology.contents import content_fingerprint, exclusive_topics
 from assignor.topology.subtopologies import Topology
 from assignor.topology.values import CarriedTopologies, Subtopology
 from probing.topologies import families
