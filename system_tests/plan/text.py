@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 
-from system_tests.plan.changes import When
+from system_tests.plan.changes import When, changes_when
 from system_tests.plan.cost import StepCost
 from system_tests.plan.cost_text import cost_document
 from system_tests.plan.group import SimulatedGroup
@@ -13,11 +13,6 @@ from system_tests.plan.steps import UpgradePlan, is_fatal
 from system_tests.plan.uses import FEATURES, Use
 from system_tests.plan.way import PlanStep
 from system_tests.sim.world import behaviour_of
-
-
-def changes_when(made: UpgradePlan, when: When) -> list[str]:
-    """Return the changes of a path that are dealt with at one time, as lines."""
-    return [str(change) for change in made.changes if change.when is when]
 
 
 def plan_document(
@@ -89,11 +84,11 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
             When.BEFORE,
             [
                 *sorted(made.warnings, key=lambda warning: not warning.startswith(FATAL)),
-                *changes_when(made, When.BEFORE),
+                *changes_when(made.changes, When.BEFORE),
             ],
         ),
-        (When.STEP, changes_when(made, When.STEP)),
-        (When.AFTER, changes_when(made, When.AFTER)),
+        (When.STEP, changes_when(made.changes, When.STEP)),
+        (When.AFTER, changes_when(made.changes, When.AFTER)),
         ("not rehearsed by rolling-bounce live", not_rehearsed(made)),
         ("not checked", made.not_checked if made.steps else ()),
         ("native members beside JVM members", made.windows),
