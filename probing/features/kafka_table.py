@@ -17,7 +17,31 @@ CONTROLLERS_REGISTER_SINCE: Final = 15
 
 _LEVELS_ARE_LOGGED_SINCE: Final = 4
 
-_DATA: Final = read_table("probing.features", "kafka_levels.toml")
+_DATA: Final = read_table(
+    "probing.features",
+    "kafka_levels.toml",
+    {
+        "release": [{"series": str, "metadata": [int], "others?": {"*": int}}],
+        "metadata": [
+            {
+                "number": int,
+                "name": str,
+                "compatible_back": bool,
+                "changed": str,
+                "defaults?": {"*": int},
+            }
+        ],
+        "feature": [
+            {
+                "name": str,
+                "governs": str,
+                "can_be_lowered?": bool,
+                "needs_metadata?": int,
+                "levels": [{"release": str, "changed": str}],
+            }
+        ],
+    },
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

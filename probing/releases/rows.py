@@ -9,11 +9,48 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from probing.releases.behaviour import LeaderModel, MemberModel
-from probing.tables import read_table
+from probing.tables import Form, read_table
 
 _Model = TypeVar("_Model", LeaderModel, MemberModel)
-_DATA: Final = read_table("probing.releases", "releases.toml")
-_RESULTS: Final = read_table("probing.releases", "experiments.toml").get("result", [])
+_SHOWN: Final[dict[str, Form]] = {"source": str, "shown?": str}
+_CLAIMED: Final[dict[str, Form]] = {"source": str, "claims?": [str]}
+_SINCE: Final[dict[str, Form]] = {"since": str, "only_in?": str, **_SHOWN}
+_DATA: Final = read_table(
+    "probing.releases",
+    "releases.toml",
+    {
+        "patches": {"*": [int]},
+        "version": [{"since": str, "version": int, "what": str, "native_start?": int, **_SHOWN}],
+        "native_version": [{"version": int, "readable_since": int, "summary": str}],
+        "native_release": [{"name": str, "native_versions": [int], "summary": str}],
+        "leader": [{**_SINCE, "model": tuple(LeaderModel.__members__)}],
+        "member": [{**_SINCE, "model": tuple(MemberModel.__members__)}],
+        "upgrade_from": [{**_SINCE, "first?": str, "last?": str}],
+        "crashing_value": [
+            {"since": str, "until_last": str, "value": str, "why": str, **_CLAIMED}
+        ],
+        "format": [
+            {
+                "name": str,
+                "use": str,
+                "exists_since": str,
+                "changed_in": str,
+                "needs_reset?": bool,
+                "last_old_series?": str,
+                "honoured_since?": str,
+                "what": str,
+                **_CLAIMED,
+            }
+        ],
+        "one_way_format": [{"since": str, "what": str, **_CLAIMED}],
+        "former_answer": [{"since": str, "what": str, **_CLAIMED}],
+        "issue": [{"id": str, "since": str, "fixed_in": [str], "summary": str, "source": str}],
+    },
+)
+_RESULT: Final[dict[str, Form]] = dict.fromkeys(("claim", "old", "new", "pin", "seen"), str)
+_RESULTS: Final = read_table(
+    "probing.releases", "experiments.toml", {"result?": [{**_RESULT, "as_expected": bool}]}
+).get("result", [])
 
 PATCHES_BY_SERIES: Final[dict[str, tuple[int, ...]]] = {
     series: tuple(patches) for series, patches in _DATA["patches"].items()

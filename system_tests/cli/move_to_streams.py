@@ -28,6 +28,8 @@ from system_tests.plan import (
     SavedGroup,
     StreamsMove,
     Use,
+    When,
+    changes_when,
     plan_streams_move,
     plan_streams_upgrade,
     reports_offsets,
@@ -222,7 +224,7 @@ def move_lines(move: StreamsMove) -> Iterator[str]:
     for name, lines in (
         ("The broker keeps", move.kept),
         ("The broker does not keep", move.lost),
-        ("Before you start", tuple(map(str, move.changes))),
+        *((when, changes_when(move.changes, when)) for when in When),
         ("Not checked", move.not_checked),
     ):
         if lines:

@@ -8,6 +8,7 @@ from system_tests.plan.changes import (
     Subject,
     When,
     changes_between,
+    changes_when,
 )
 from system_tests.plan.cost import (
     StepCost,
@@ -82,6 +83,7 @@ __all__ = [
     "assumptions",
     "bounces_to_run",
     "changes_between",
+    "changes_when",
     "check_group",
     "costs_lines",
     "estimated_s",

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 
 from probing import find_release
-from system_tests.plan.changes import When
+from system_tests.plan.changes import When, changes_when
 from system_tests.plan.cost import StepCost
 from system_tests.plan.cost_text import cost_document
 from system_tests.plan.exactly_once import guarantee_of, has_both, versions_between
@@ -15,11 +15,6 @@ from system_tests.plan.rehearsal import not_rehearsed, rehearsal_of
 from system_tests.plan.steps import UpgradePlan, is_fatal
 from system_tests.plan.uses import FEATURES, VERSIONS, Use, version_of
 from system_tests.sim.world import behaviour_of
-
-
-def changes_when(made: UpgradePlan, when: When) -> list[str]:
-    """Return the changes of a path that are dealt with at one time, as lines."""
-    return [str(change) for change in made.changes if change.when is when]
 
 
 def plan_document(
@@ -91,11 +86,11 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
             When.BEFORE,
             [
                 *sorted(made.warnings, key=lambda warning: not warning.startswith(FATAL)),
-                *changes_when(made, When.BEFORE),
+                *changes_when(made.changes, When.BEFORE),
             ],
         ),
-        (When.STEP, changes_when(made, When.STEP)),
-        (When.AFTER, changes_when(made, When.AFTER)),
+        (When.STEP, changes_when(made.changes, When.STEP)),
+        (When.AFTER, changes_when(made.changes, When.AFTER)),
         ("not rehearsed by rolling-bounce live", not_rehearsed(made)),
         ("not checked", made.not_checked if made.steps else ()),
         ("native members beside JVM members", made.windows),

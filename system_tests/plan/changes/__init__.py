@@ -10,6 +10,7 @@ from system_tests.plan.changes.model import (
     Subject,
     When,
     changes_between,
+    changes_when,
 )
 from system_tests.plan.changes.rows import (
     CHANGES,
@@ -30,4 +31,5 @@ __all__ = [
     "Subject",
     "When",
     "changes_between",
+    "changes_when",
 ]

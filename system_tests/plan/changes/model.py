@@ -84,11 +84,17 @@ class ReleaseChange:
 
     def is_in(self, release: Release) -> bool:
         """Whether a release has the change."""
-        return not release.is_native and any(
-            find_release(since).order <= release.order
-            and (not until or release.order < find_release(until).order)
+        return bool(self.begun(release))
+
+    def begun(self, release: Release) -> str:
+        """Return the release that began the range in which a release is; empty: it is in none."""
+        found = (
+            since
             for since, until in self.ranges
+            if find_release(since).order <= release.order
+            and (not until or release.order < find_release(until).order)
         )
+        return "" if release.is_native else next(found, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,20 +104,33 @@ class PathChange:
     Attributes:
         release: the first release of the path that has the change; on the way back, the first one
             that does not; of a change that is due at a switch, the release that members run then.
+        changed: the release of Kafka that made the change, as "since 3.0.0", or on the way back as
+            "before 3.0.0"; empty if it is `release`, or due at a switch.
         subject, when, what, action, source: as in `ReleaseChange`.
     """
 
     release: str
+    changed: str = ""
     subject: Subject
     when: When
     what: str
     action: str
     source: str
 
+    @property
+    def label(self) -> str:
+        """The release of the path, and the one that made the change if it is another."""
+        return f"{self.release} ({self.changed})" if self.changed else self.release
+
     def __str__(self) -> str:
         """Return the change as one line."""
         action = f"; {self.action}" if self.action else ""
-        return f"{self.subject}, {self.release}: {self.what}{action} [{self.source}]"
+        return f"{self.subject}, {self.label}: {self.what}{action} [{self.source}]"
+
+
+def changes_when(changes: Iterable[PathChange], when: When) -> list[str]:
+    """Return the changes that are dealt with at one time, as lines."""
+    return [str(change) for change in changes if change.when is when]
 
 
 def changes_between(
@@ -131,7 +150,7 @@ def changes_between(
     """
     known = frozenset(uses)
     found = [
-        replace(change, release=switched_on) if row.at_switch and switched_on else change
+        replace(change, release=switched_on, changed="") if row.at_switch and switched_on else change
         for row in rows
         if (not row.uses or known & set(row.uses)) and not known & set(row.unless)
         for change in _on_path(row, stops)
@@ -165,9 +184,12 @@ def _on_path(row: ReleaseChange, stops: Sequence[Release]) -> list[PathChange]:
         return []
     if not reached or not what:
         return []
+    release = reached[0].name
+    made = f"before {row.begun(first)}" if is_known else f"since {row.begun(reached[0])}"
     return [
         PathChange(
-            release=reached[0].name,
+            release=release,
+            changed="" if made == f"since {release}" else made,
             subject=row.subject,
             when=row.when if what is row.what else row.back_when,
             what=what,

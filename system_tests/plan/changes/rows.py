@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from probing import releases as data
-from probing.tables import read_table
+from probing.tables import Form, read_table
 from system_tests.plan.changes.model import ReleaseChange, Subject, When
 from system_tests.plan.uses import Use
 
@@ -12,7 +12,7 @@ _CLAIMS: Final = (Subject.STORES, Subject.EXACTLY_ONCE)
 
 
 def _change(row: dict[str, Any]) -> ReleaseChange:
-    """Return a row of a file as a change, with its evidence; an unknown key is an error."""
+    """Return a row of a file as a change, with its evidence."""
     row = dict(row)
     claims = row.pop("claims", ())
     if claims or Subject[row["subject"]] in _CLAIMS:
@@ -28,10 +28,43 @@ def _change(row: dict[str, Any]) -> ReleaseChange:
     return ReleaseChange(**{**row, **enums})
 
 
-_STREAMS: Final = read_table("system_tests.plan.changes", "streams.toml")
+_FILES: Final = "system_tests.plan.changes"
+_RELEASE: Final = tuple(release.name for release in data.RELEASES if not release.is_native)
+_NO_RELEASE: Final = ("", *_RELEASE)
+_WHEN: Final = tuple(When.__members__)
+_USES: Final = [tuple(Use)]
+_CHANGE: Final[dict[str, Form]] = {
+    "since": _RELEASE,
+    "until?": _RELEASE,
+    "also?": [[_NO_RELEASE]],
+    "from_below?": _RELEASE,
+    "subject": tuple(Subject.__members__),
+    "when?": _WHEN,
+    "what": str,
+    "action?": str,
+    "source": str,
+    "shown?": str,
+    "claims?": [str],
+    "uses?": _USES,
+    "unless?": _USES,
+    "at_switch?": bool,
+    "back?": str,
+    "back_action?": str,
+    "back_when?": _WHEN,
+}
+_BROKERS: Final[dict[str, Form]] = {
+    "since": _RELEASE,
+    "refused?": str,
+    "assignor?": str,
+    "streams_version?": int,
+    "uses_offsets?": bool,
+}
+_STREAMS: Final = read_table(
+    _FILES, "streams.toml", {"brokers": [_BROKERS], "change": [_CHANGE]}
+)
 
 CHANGES: Final = tuple(
-    map(_change, read_table("system_tests.plan.changes", "changes.toml")["change"])
+    map(_change, read_table(_FILES, "changes.toml", {"change": [_CHANGE]})["change"])
 )
 """Every row for the way from one release to another."""
 

@@ -4,6 +4,7 @@ from html import escape
 from pathlib import Path
 
 from encoding import shown
+from system_tests.plan.changes import When
 from system_tests.plan.report.html import (
     SIGNATURES,
     Condition,
@@ -61,7 +62,11 @@ def move_page(move: StreamsMove, *, group: str = "") -> str:
         if move.rehearsal
         else "",
         SIGNATURES,
-        f"<h2>Before you start</h2>\n{conditions_html(_conditions(move), '!')}",
+        *(
+            f"<h2>{when}</h2>\n{conditions_html(rows, '!')}"
+            for when in When
+            if (rows := _conditions(move, when)) or when is When.BEFORE
+        ),
         f"<h2>The broker keeps</h2>\n{list_html(move.kept)}",
         f"<h2>The broker does not keep</h2>\n{list_html(move.lost)}" if move.lost else "",
         f"<h2>Not checked</h2>\n{list_html(move.not_checked)}",
@@ -83,11 +88,13 @@ def _row(number: int, step: MoveStep) -> str:
     return f"<tr><th>{number}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
 
 
-def _conditions(move: StreamsMove) -> list[Condition]:
+def _conditions(move: StreamsMove, when: When) -> list[Condition]:
+    assumed = move.assumed if when is When.BEFORE else ()
     return [
-        *(Condition("assumed", "", what, action, "KIP-1071") for what, action in move.assumed),
+        *(Condition("assumed", "", what, action, "KIP-1071") for what, action in assumed),
         *(
-            Condition(change.subject, change.release, change.what, change.action, change.source)
+            Condition(change.subject, change.label, change.what, change.action, change.source)
             for change in move.changes
+            if change.when is when
         ),
     ]

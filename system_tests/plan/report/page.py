@@ -193,7 +193,7 @@ def _conditions(
         when: [
             *(known if when is When.BEFORE else ()),
             *(
-                Condition(change.subject, change.release, change.what, change.action, change.source)
+                Condition(change.subject, change.label, change.what, change.action, change.source)
                 for change in made.changes
                 if change.when is when
             ),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from probing.tables import read_table
+from probing.tables import Form, read_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +98,27 @@ class Claim:
 
 
 def _claim(row: dict[str, Any]) -> Claim:
-    """Return a row of the file as a claim; an unknown key is an error."""
+    """Return a row of the file as a claim."""
     return Claim(**{**row, "runs": tuple(Run(**run) for run in row["runs"])})
 
 
+_CLAIM: Final[dict[str, Form]] = {
+    "name": str,
+    "says": str,
+    "experiment": str,
+    "topology?": str,
+    "settings?": {"*": str},
+    "changed?": {"*": str},
+    "runs": [{"old": str, "new": str, "pin?": str}],
+    "ends?": ("", "old", "new", "either"),
+    "why?": str,
+    "wrong?": bool,
+}
+
 CLAIMS: Final = tuple(
-    map(_claim, read_table("system_tests.support.claims", "claims.toml")["claim"])
+    map(
+        _claim,
+        read_table("system_tests.support.claims", "claims.toml", {"claim": [_CLAIM]})["claim"],
+    )
 )
 """All claims, the most dangerous ones first."""

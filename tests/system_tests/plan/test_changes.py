@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from probing import find_release
+from probing import RELEASES, find_release
 from system_tests.plan import (
     CHANGES,
     ReleaseChange,
@@ -12,6 +12,7 @@ from system_tests.plan import (
     changes_between,
     make_plan,
 )
+from system_tests.plan.changes import STREAMS_CHANGES
 
 
 def plan(old, new, *uses):
@@ -37,9 +38,57 @@ def test_every_row_is_of_real_releases_and_names_a_source():
         assert not (row.what + row.action).endswith(".")
 
 
+NAME = r"(?<![\d.])(\d+\.\d+(?:\.\d+)*)"
+COMPARED = re.compile(rf"(?<!notes )(?<!guide )(?<!in ){NAME} and {NAME}")  # jars of two releases
+
+
+def is_named(release, text):
+    """Whether a text names a release, of a .0 the series, or compares two around it."""
+    pairs = [[tuple(map(int, end.split("."))) for end in ends] for ends in COMPARED.findall(text)]
+    between = any(first < find_release(release).order <= second for first, second in pairs)
+    return between or not {release, release.removesuffix(".0")}.isdisjoint(re.findall(NAME, text))
+
+
+def is_branch(since, until):
+    """Whether a range is the rest of one series: what a later one lacks, its branch was given."""
+    series = find_release(since).series
+    return until.endswith(".0") and not any(
+        find_release(series).order < release.order < find_release(until).order
+        for release in RELEASES
+    )
+
+
+def test_a_row_begins_and_ends_where_its_source_or_its_sentence_says():
+    kip_1071 = "4.2.0"  # the release of the protocol, of which all rows of streams.toml are
+    for row in (*CHANGES, *STREAMS_CHANGES):
+        known = row.source.split("; run with")[0]
+        begins = [since for since, _ in row.ranges if row in CHANGES or since != kip_1071]
+        assert [since for since in begins if not is_named(since, known)] == [], row
+        ends = [until for since, until in row.ranges if until and not is_branch(since, until)]
+        following = [other.since for other in CHANGES if other.subject is row.subject]
+        said = f"{known} {row.what} {row.action}"
+        assert [end for end in ends if not is_named(end, said) and end not in following] == [], row
+
+
+def test_a_setting_that_the_first_start_needs_stands_before_it():
+    """Afterwards stands what is only to be known, or to be left as it is until then."""
+    for row in (*CHANGES, *STREAMS_CHANGES):
+        later = row.action if row.when is When.AFTER else ""
+        assert not later or later.startswith(("leave ", "check dashboards")), row
+        if "unless it is set" in row.back or row.back_action:
+            assert (row.back_when, bool(row.back_action)) == (When.BEFORE, True), row
+
+
+def test_a_label_names_the_release_of_the_path_and_the_one_that_made_the_change():
+    assert has("2.8", "3.9", "default, 3.9.2 (since 3.0.0): session.timeout.ms is 45 s")
+    assert has("2.8", "3.0.0", "default, 3.0.0: session.timeout.ms is 45 s")
+    assert has("3.9", "2.8", "default, 2.8.2 (before 3.0.0): session.timeout.ms is 10 s again")
+    assert has("2.7.0", "2.7.2", "behaviour, 2.7.2 (since 2.7.1): two processes on one host")
+
+
 def test_a_row_concerns_paths_that_come_to_its_release_and_no_others():
     assert has("3.9.1", "4.0", "need Java 11")
-    assert has("2.3.1", "4.3", "Java, 4.3.1: members need Java 11")
+    assert has("2.3.1", "4.3", "Java, 4.3.1 (since 4.0.0): members need Java 11")
     assert not has("4.0", "4.3", "need Java 11")
     assert not has("2.3.1", "3.9", "need Java 11")
     assert not has("3.9", "native", "Java")
