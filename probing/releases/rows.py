@@ -36,6 +36,7 @@ _DATA: Final = read_table(
                 "exists_since": str,
                 "changed_in": str,
                 "needs_reset?": bool,
+                "reads_former_since?": str,
                 "last_old_series?": str,
                 "honoured_since?": str,
                 "what": str,
