@@ -1,7 +1,7 @@
 """A change of a release, and which changes concern a path.
 
 A row concerns a path if the group comes to run a release that has the change, from one that does
-not. Another target than a release (a new rebalance protocol) declares rows of the same form and
+not; a defect also if it runs with it before and after an upgrade. Another target than a release (a new rebalance protocol) declares rows of the same form and
 selects them itself.
 """
 
@@ -177,6 +177,9 @@ def _on_path(row: ReleaseChange, stops: Sequence[Release]) -> list[PathChange]:
     if not is_known and (is_upgrade or row.subject is Subject.DEFECT):
         reached = [stop for stop in later if row.is_in(stop)]
         what, action = row.what, row.action if is_upgrade else _action_back(row, first)
+    elif is_known and is_upgrade and row.subject is Subject.DEFECT:
+        reached = [stop for stop in later[-1:] if row.is_in(stop)]
+        what, action = f"as in {first.name}, {row.what}", row.action
     elif is_known and not is_upgrade:
         reached = [stop for stop in later if not row.is_in(stop)]
         what, action = row.back, row.back_action
@@ -191,7 +194,7 @@ def _on_path(row: ReleaseChange, stops: Sequence[Release]) -> list[PathChange]:
             release=release,
             changed="" if made == f"since {release}" else made,
             subject=row.subject,
-            when=row.when if what is row.what else row.back_when,
+            when=row.back_when if what is row.back else row.when,
             what=what,
             action=action,
             source=row.source,

@@ -140,6 +140,13 @@ def test_a_defect_concerns_only_the_releases_that_have_it():
     assert has("4.3.1", "4.3.0", "KAFKA-20616")  # also on the way back
 
 
+def test_a_defect_of_both_ends_of_an_upgrade_is_named_as_the_target_can_be_another():
+    assert has("2.8", "3.4.0", "as in 2.8.2, state may be silently wrong", Use.EOS)
+    assert has("2.8", "3.9.1", "as in 2.8.2, records are lost")
+    assert not has("2.8", "3.9.2", "as in 2.8.2")
+    assert not has("3.4.0", "3.3.2", "KAFKA-14172")
+
+
 def test_on_the_way_back_only_what_changes_back_is_said():
     back = lines("3.9", "2.8")
     assert any("session.timeout.ms is 10 s again" in line for line in back)
