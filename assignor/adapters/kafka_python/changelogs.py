@@ -109,9 +109,7 @@ class ChangelogReader:
         taken = 0
         while True:
             self._check(by_partition)
-            batch = self._poll(by_partition, wait_ms)
-            self._pass_on(batch, by_partition)
-            taken += sum(map(len, batch.values()))
+            taken += self._pass_on(by_partition, wait_ms)
             # Positions, not records: the last offsets may hold none (compaction).
             if all(self._consumer.position(each) >= end for each, end in ends.items()):
                 return taken
@@ -127,6 +125,15 @@ class ChangelogReader:
         asked = [_client_partition(each) for each in partitions]
         found = self._offsets(self._consumer.end_offsets, asked)
         return {TopicPartition(*partition): offset for partition, offset in found.items()}
+
+    def position(self, partition: TopicPartition) -> int:
+        """Return the offset from which a partition is read next, which the last `read` followed.
+
+        Between it and the position of the store there are offsets without records.
+        """
+        followed = self._consumer._subscription.assignment  # noqa: SLF001 the public way asks brokers, without a limit
+        state = followed.get(_client_partition(partition))
+        return 0 if state is None or state.position is None else int(state.position.offset)
 
     def input_state(
         self, group_id: str, partitions: Sequence[TopicPartition]
@@ -165,26 +172,23 @@ class ChangelogReader:
             self._supervisor.close()
         self._consumer.close()
 
-    def _poll(self, stores: Mapping[Any, FollowedStore], wait_ms: int) -> Mapping[Any, list[Any]]:
+    def _pass_on(self, stores: Mapping[Any, FollowedStore], wait_ms: int) -> int:
+        """Pass what a poll returns to the stores; return the number of records."""
+        batch: Mapping[Any, list[Any]] = {}
         try:
-            batch: Mapping[Any, list[Any]] = self._consumer.poll(timeout_ms=wait_ms)
-        except (OffsetOutOfRangeError, LogTruncationError):
-            self._begin(stores)
-            return {}
-        return batch
-
-    def _pass_on(
-        self, batch: Mapping[Any, Sequence[Any]], stores: Mapping[Any, FollowedStore]
-    ) -> None:
-        try:
+            batch = self._consumer.poll(timeout_ms=wait_ms)
             for partition, records in batch.items():
                 store = stores[partition]
                 store.restore(records)
                 if store.position <= records[-1].offset:  # it has to be checked first
                     self._consumer.seek(partition, store.position)
+        except (OffsetOutOfRangeError, LogTruncationError):
+            self._begin(stores)
         except BaseException:
+            # Also of a poll: it may have passed over records that no store has.
             self._begin_again()
             raise
+        return sum(map(len, batch.values()))
 
     def _follow(self, stores: Mapping[Any, FollowedStore]) -> None:
         before = self._consumer.assignment()
@@ -306,6 +310,10 @@ class KafkaChangelogs:
         followed = list(stores)
         why = "changelogs cannot be read"
         return _asked(why, lambda: self._reader.read(followed, wait_s=wait_s))
+
+    def position(self, partition: TopicPartition) -> int:
+        """Return the offset up to which a followed partition is read."""
+        return self._reader.position(partition)
 
     def append(self, records: Sequence[NewRecord]) -> Sequence[int]:
         """Write records, and return their offsets once all replicas in sync have them."""

@@ -105,6 +105,13 @@ class ChangelogAccess(Protocol):
         """
         ...
 
+    def position(self, partition: TopicPartition) -> int:
+        """Return the offset up to which a followed partition is read.
+
+        Between it and the position of the store there are offsets without records.
+        """
+        ...
+
     def append(self, records: Sequence[NewRecord]) -> Sequence[int]:
         """Write records, and return their offsets once all replicas in sync have them.
 

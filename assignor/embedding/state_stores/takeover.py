@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from assignor.embedding.errors import ClusterUnavailable
 from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.copies import Phase, TaskCopy
 from assignor.embedding.state_stores.records import (
@@ -34,12 +35,82 @@ from encoding import TaskId
 _log = line_logger(__name__)
 
 _WAIT_S: Final = 0.1
-# Ends of changelogs may be offsets without records, such as those of transactions.
-_QUIET_S: Final = 5.0
-_UNKNOWN: Final = -1
+# Without records for so long, the ends are asked for again, and the brokers do not send them.
+_ASK_S: Final = 5.0
+_SILENT_S: Final = 60.0
+UNKNOWN_OFFSET: Final = -1
+"""Of `ChangelogAccess.append`, where a broker does not say where a record is."""
 _MOST_RECORDS: Final = 1000
 _MOST_BYTES: Final = 1 << 20
 """Of one append that completes tasks."""
+
+
+class ChangelogEnds:
+    """Reads the changelogs of tasks up to their ends.
+
+    Args:
+        access: to the changelogs.
+    """
+
+    def __init__(self, access: ChangelogAccess) -> None:
+        self._access = access
+        # How long calls have waited since a record came.
+        self._silent_s = 0.0
+
+    def begin(self, copies: Sequence[TaskCopy]) -> None:
+        """Find out up to where to read; the copies are `RESTORING` then.
+
+        Raises:
+            ClusterUnavailable: a broker does not answer.
+        """
+        wanted = [replica.changelog for copy in copies for replica in copy.replicas.values()]
+        ends = self._access.end_offsets(wanted) if wanted else {}
+        for copy in copies:
+            copy.targets = {
+                name: ends[replica.changelog] for name, replica in copy.replicas.items()
+            }
+            copy.phase = Phase.RESTORING
+
+    def read(self, copies: Sequence[TaskCopy], *, wait_s: float) -> list[TaskCopy]:
+        """Read what has arrived; return the copies that have all records up to their targets.
+
+        Raises:
+            ClusterUnavailable: a broker does not answer, or sends no records though it has some.
+        """
+        begun_s = time.monotonic()
+        replicas = [replica for copy in copies for replica in copy.replicas.values()]
+        count = self._access.read(replicas, wait_s=wait_s)
+        lacking = {copy.task: self._lacking(copy) for copy in copies}
+        behind = [replica for found in lacking.values() for replica in found]
+        if count or not behind:
+            self._silent_s = 0.0
+        else:
+            self._wait(copies, behind[0], time.monotonic() - begun_s)
+        return [copy for copy in copies if not lacking[copy.task]]
+
+    def _lacking(self, copy: TaskCopy) -> list[Replica]:
+        """Return the copies that lack records.
+
+        The last offsets may have none, such as those of a transaction's markers.
+        """
+        read_to = self._access.position
+        return [
+            replica
+            for replica in copy.replicas.values()
+            if max(replica.position, read_to(replica.changelog)) < copy.targets[replica.name]
+        ]
+
+    def _wait(self, copies: Sequence[TaskCopy], behind: Replica, seconds: float) -> None:
+        before_s, self._silent_s = self._silent_s, self._silent_s + seconds
+        if self._silent_s // _ASK_S > before_s // _ASK_S:
+            self.begin([copy for copy in copies if copy.phase is Phase.RESTORING])
+        if self._silent_s > _SILENT_S:
+            self._silent_s = 0.0
+            raise ClusterUnavailable(
+                f"{behind.changelog.topic}-{behind.changelog.partition} cannot be read: its broker "
+                f"has sent no record from offset {behind.position} on for {_SILENT_S:.0f} s, and "
+                "has more; look for a broker that is overloaded, or a quota of this user"
+            )
 
 
 class Takeovers:
@@ -52,8 +123,8 @@ class Takeovers:
 
     def __init__(self, access: ChangelogAccess, process: bytes) -> None:
         self._access = access
+        self._ends = ChangelogEnds(access)
         self._process = process
-        self._last_read_s = time.monotonic()
 
     def advance(self, copies: Iterable[TaskCopy], *, limit_s: float) -> None:
         """Take tasks over, until all are `RUNNING` or the time is over.
@@ -65,40 +136,18 @@ class Takeovers:
         until_s = time.monotonic() + limit_s
         pending = [copy for copy in copies if copy.phase is not Phase.RUNNING]
         while pending:
-            self._aim([copy for copy in pending if copy.phase is Phase.BEHIND])
+            self._ends.begin([copy for copy in pending if copy.phase is Phase.BEHIND])
             left_s = max(0.0, until_s - time.monotonic())
             reading = [copy for copy in pending if copy.phase is not Phase.COMPLETING]
             waits = len(reading) == len(pending) and not all(copy.has_reached for copy in reading)
-            read = self._access.read(
-                [replica for copy in reading for replica in copy.replicas.values()],
-                wait_s=min(_WAIT_S, left_s) if waits else 0.0,
-            )
-            reached = [copy for copy in reading if copy.has_reached]
+            reached = self._ends.read(reading, wait_s=min(_WAIT_S, left_s) if waits else 0.0)
+            restored = [copy for copy in reached if copy.phase is Phase.RESTORING]
             self._finish([copy for copy in reached if copy.phase is Phase.CLAIMED])
-            restored = reading if self._is_quiet(read) else reached
-            self._claim([copy for copy in restored if copy.phase is Phase.RESTORING])
+            self._claim(restored)
             self._complete([copy for copy in pending if copy.phase is Phase.COMPLETING])
             pending = [copy for copy in pending if copy.phase is not Phase.RUNNING]
             if time.monotonic() >= until_s:
                 return
-
-    def _is_quiet(self, read: int) -> bool:
-        """Whether no record has come for so long that no more are to be expected."""
-        now_s = time.monotonic()
-        if read:
-            self._last_read_s = now_s
-        return now_s - self._last_read_s > _QUIET_S
-
-    def _aim(self, copies: Sequence[TaskCopy]) -> None:
-        """Find out up to where to read."""
-        wanted = [replica.changelog for copy in copies for replica in copy.replicas.values()]
-        ends = self._access.end_offsets(wanted) if wanted else {}
-        for copy in copies:
-            copy.targets = {
-                name: ends[replica.changelog] for name, replica in copy.replicas.items()
-            }
-            copy.phase = Phase.RESTORING
-            self._last_read_s = time.monotonic()
 
     def _claim(self, copies: Sequence[TaskCopy]) -> None:
         """Write owner records, with an epoch above those that were read."""
@@ -116,7 +165,7 @@ class Takeovers:
                 for (claimed, replica), offset in zip(claims, offsets, strict=True)
                 if claimed is copy
             }
-            is_known = _UNKNOWN + 1 not in found.values()
+            is_known = UNKNOWN_OFFSET + 1 not in found.values()
             copy.targets = found if is_known else {}
             copy.phase = Phase.CLAIMED if is_known else Phase.BEHIND
 

@@ -15,7 +15,6 @@ counts more than what members have written since.
 
 import os
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,7 +22,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from assignor.embedding.errors import ClusterUnavailable
 from assignor.embedding.kept import remove_notes
 from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.copies import TaskCopy
@@ -41,6 +39,7 @@ from assignor.embedding.state_stores.records import (
 from assignor.embedding.state_stores.replica import Replica
 from assignor.embedding.state_stores.sqlite import SqliteTable
 from assignor.embedding.state_stores.tables import Moment, Progress
+from assignor.embedding.state_stores.takeover import UNKNOWN_OFFSET, ChangelogEnds
 from assignor.embedding.write_back.copies import KeptStore, KeptTask
 from assignor.embedding.write_back.plan import WriteBackPlan
 from assignor.stores import StoreError
@@ -49,7 +48,12 @@ from encoding import TopicPartition
 _MOST_RECORDS: Final = 1000
 _MOST_BYTES: Final = 1 << 20
 _WAIT_S: Final = 0.2
-_QUIET_S: Final = 5.0
+_OTHER: Final = "another process has written to it meanwhile; stop all members of the group"
+_LOST: Final = (
+    "records of it are lost again, or of a program that is not a member; check the brokers for an "
+    "unclean leader election, and who may write to this topic"
+)
+_UNKNOWN: Final = "a request was repeated, and its broker has not said where its record is"
 
 SetOffsets = Callable[[Mapping[TopicPartition, int]], None]
 """Sets committed offsets of the group; raises if it has members, or the offsets are not set."""
@@ -108,7 +112,8 @@ class TaskWriter:
 
         Raises:
             ClusterUnavailable: changelogs or offsets cannot be read or written.
-            StoreError: another process has written to the changelogs, or a file cannot be used.
+            StoreError: the changelogs do not have what was written, because another process writes
+                for example, or a file cannot be used.
             MemberStopped, RecordTooLarge: as `ChangelogAccess.append`.
         """
         kept, process = self._kept, os.urandom(PROCESS_BYTES)
@@ -119,7 +124,7 @@ class TaskWriter:
         last = max([kept.owner, *(replica.owner for replica in changelogs.replicas.values())])
         owner = next_owner(last, process, name=f"task {kept.task}")
         commit = commit_bytes(replace(kept.commit, epoch=owner.epoch, writes={}))
-        self._append(self._owner_records(owner))
+        self._claim(changelogs, owner)
         for name, store in kept.stores.items():
             pairs = chain(differing(store, changelogs.replicas[name]), [(COMMIT_KEY, commit)])
             self._append(owned_record(store.changelog, k, v, owner) for k, v in pairs)
@@ -129,11 +134,22 @@ class TaskWriter:
                 self._verify(store, found.replicas[name], owner, commit)
             self._set_offsets({m.partition: m.to for m in plan.moves if m.to is not None})
             final = write_back_owner(owner, process, name=f"task {kept.task}")
-            offsets = self._append(self._owner_records(final))
-            for name, offset in zip(kept.stores, offsets, strict=True):
-                if not found.replicas[name].is_next([offset]):
-                    raise self._disturbed(kept.stores[name])
+            self._claim(found, final)
             self._end(found, final, commit, begun)
+
+    def _claim(self, read: TaskCopy, owner: Owner) -> None:
+        """Write an owner record to each changelog, right behind what was read."""
+        stores = self._kept.stores
+        offsets = self._append(
+            [owned_record(store.changelog, OWNER_KEY, b"", owner) for store in stores.values()]
+        )
+        for (name, store), offset in zip(stores.items(), offsets, strict=True):
+            end = max(read.replicas[name].position, self._access.position(store.changelog))
+            if offset != end:
+                is_unknown = offset == UNKNOWN_OFFSET
+                raise self._disturbed(
+                    store, _UNKNOWN if is_unknown else _OTHER if offset > end else _LOST
+                )
 
     def _end(self, found: TaskCopy, owner: Owner, commit: bytes, begun: Moment) -> None:
         """Give the copies their place in the changelogs, and remove the notes."""
@@ -154,19 +170,17 @@ class TaskWriter:
     def _verify(self, store: KeptStore, found: Replica, owner: Owner, commit: bytes) -> None:
         progress = found.table.progress
         is_same = progress.owner == owner and progress.commit == commit
-        if not is_same or next(iter(differing(store, found)), None) is not None:
-            raise self._disturbed(store)
+        if not is_same or next(differing(store, found), None) is not None:
+            # What earlier owners had left in `unowned` was written again.
+            has_other = progress.owner > owner or found.unowned
+            raise self._disturbed(store, _OTHER if has_other else _LOST)
 
-    def _disturbed(self, store: KeptStore) -> StoreError:
+    def _disturbed(self, store: KeptStore, why: str) -> StoreError:
         return StoreError(
             f"{store.changelog.topic}-{store.changelog.partition} does not have what was written to"
-            f" it: another process has written meanwhile; the copies of task {self._kept.task} "
-            "stay kept: stop all members of the group, and run this command again"
+            f" it: {why}; then run this command again: the copies of task {self._kept.task} are "
+            "still kept"
         )
-
-    def _owner_records(self, owner: Owner) -> list[NewRecord]:
-        stores = self._kept.stores.values()
-        return [owned_record(store.changelog, OWNER_KEY, b"", owner) for store in stores]
 
     def _append(self, records: Iterator[NewRecord] | list[NewRecord]) -> list[int]:
         """Write records, a part at a time; return their offsets."""
@@ -181,18 +195,12 @@ class TaskWriter:
         return [*offsets, *(self._access.append(part) if part else ())]
 
     def _read(self, copy: TaskCopy) -> None:
-        """Read changelogs to their ends; the last offsets may have no records."""
-        replicas = [*copy.replicas.values()]
-        ends = self._access.end_offsets([replica.changelog for replica in replicas])
+        """Read changelogs to their ends."""
+        ends = ChangelogEnds(self._access)
         self._access.read([], wait_s=0)  # the next call begins with empty copies
-        last_s = time.monotonic()
-        while any(replica.position < ends[replica.changelog] for replica in replicas):
-            if self._access.read(replicas, wait_s=_WAIT_S):
-                last_s = time.monotonic()
-            elif time.monotonic() - last_s > _QUIET_S:
-                break
-        if any(ends[r.changelog] and not r.position for r in replicas):
-            raise ClusterUnavailable("changelogs cannot be read: no record has come")
+        ends.begin([copy])
+        while not ends.read([copy], wait_s=_WAIT_S):
+            pass
 
 
 def differing(store: KeptStore, found: Replica) -> Iterator[tuple[bytes, bytes | None]]:

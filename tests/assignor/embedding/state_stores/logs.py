@@ -109,7 +109,7 @@ class Access:
 
     def __init__(self, cluster, steps):
         self.cluster, self.step = cluster, steps
-        self.followed, self.sent, self.broken = set(), [], None
+        self.followed, self.sent, self.broken = {}, [], None
 
     def end_offsets(self, partitions):
         self.step("end offsets")
@@ -139,7 +139,7 @@ class Access:
                 except ChangelogLost as error:
                     lost.append(error)
         if lost:
-            self.followed = set()
+            self.followed = {}
         ChangelogLost.raise_if(lost)
         for store in stores:
             log = self.cluster.logs[store.changelog]
@@ -148,8 +148,13 @@ class Access:
                 self.step("read")
                 store.restore(records)
             taken += len(records)
-        self.followed = {store.changelog for store in stores}
+        self.followed = {
+            store.changelog: self.cluster.logs[store.changelog].end for store in stores
+        }
         return taken
+
+    def position(self, partition):
+        return self.followed.get(partition, 0)
 
     def append(self, records):
         found = []
@@ -278,9 +283,9 @@ def restored(cluster):
     return found
 
 
-def write_back(cluster, state_dir, *, steps=None):
+def write_back(cluster, state_dir, *, steps=None, access=None):
     """What `assignor write-back --execute` does with a state directory; return the refusals."""
-    access = Access(cluster, steps or Steps())
+    access = access or Access(cluster, steps or Steps())
 
     def set_offsets(offsets):
         access.step("offsets")

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 from assignor.embedding import DictStore
-from assignor.embedding.state_stores import takeover
 from assignor.embedding.state_stores.records import NewRecord, Owner, owned_record
 from assignor.embedding.state_stores.replica import Replica
 from assignor.embedding.state_stores.sqlite import SqliteTable
@@ -37,10 +36,9 @@ def table(request, tmp_path):
 
 
 def test_quix_streams_1017_a_task_is_taken_over_though_the_last_offset_has_no_record(
-    cluster, member, monkeypatch
+    cluster, member
 ):
     """The marker of a transaction is the last record, and the broker removes it."""
-    monkeypatch.setattr(takeover, "_QUIET_S", 0.0)
     owner, two = member("one"), member("two")
     owner.assign()
     owner.finish()

@@ -1,27 +1,35 @@
 """Copies that are kept, written back to their changelogs: a restore has exactly what they have."""
 
+import shutil
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, suppress
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 
-from assignor.embedding import CopiesKept
+from assignor.embedding import ClusterUnavailable, CopiesKept
 from assignor.embedding.kept import kept_notes
+from assignor.embedding.state_stores import takeover
 from assignor.embedding.write_back import open_kept, refuse_topics
+from assignor.stores import StoreError
 from tests.assignor.embedding.state_stores.changelogs.losses import (
     FILE,
     NOTE,
+    cut_off,
     keep_both,
     lose_and_stop,
     losses,
     make_anew,
     owner_state,
+    poll,
     run_and_compare,
     run_other,
 )
 from tests.assignor.embedding.state_stores.logs import (
     CHANGELOGS,
+    Access,
     Killed,
     Steps,
     restored,
@@ -156,3 +164,93 @@ def test_a_changelog_with_other_partitions_is_refused(  # noqa: PLR0917 fixtures
         f"changelog app-by-word-changelog {found}and cleanup.policy=compact, then run this command "
         "again; keep the state directory, it has the only copy"
     )
+
+
+class Slow(Access):
+    """A broker that sends no record to some reads; each lasts a second."""
+
+    def __init__(self, cluster, monkeypatch, reads):
+        super().__init__(cluster, Steps())
+        seconds = count()
+        monkeypatch.setattr(takeover, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+        self.reads, self.asked, self.fails_at = reads, 0, None
+
+    def end_offsets(self, partitions):
+        self.asked += 1
+        if self.asked == self.fails_at:
+            raise ClusterUnavailable("the ends of changelogs cannot be read: no answer")
+        return super().end_offsets(partitions)
+
+    def read(self, stores, *, wait_s=0.0):
+        stores = list(stores)
+        if stores and self.reads:
+            self.reads -= 1
+            self.followed = {store.changelog: store.position for store in stores}
+            return 0
+        return super().read(stores, wait_s=wait_s)
+
+
+def test_a_slow_broker_is_waited_for(cluster, member, owner, tmp_path, monkeypatch):
+    lose_and_stop(cluster, owner, tmp_path, cut_off)
+    slow = Slow(cluster, monkeypatch, reads=59)
+    assert write_back(cluster, tmp_path / "one", access=slow) == []
+    assert slow.asked > 10
+    run_and_compare(cluster, member)
+
+
+def test_a_broker_that_sends_nothing_is_named(cluster, member, owner, tmp_path, monkeypatch):
+    lose_and_stop(cluster, owner, tmp_path, cut_off)
+    slow = Slow(cluster, monkeypatch, reads=1000)
+    with pytest.raises(ClusterUnavailable) as raised:
+        write_back(cluster, tmp_path / "one", access=slow)
+    assert str(raised.value) == (
+        "app-by-letter-changelog-0 cannot be read: its broker has sent no record from offset 0 on "
+        "for 60 s, and has more; look for a broker that is overloaded, or a quota of this user"
+    )
+    slow.fails_at = slow.asked + 2
+    with pytest.raises(ClusterUnavailable, match="the ends of changelogs cannot be read: no answe"):
+        write_back(cluster, tmp_path / "one", access=slow)
+    assert (tmp_path / "one" / NOTE).exists()
+    assert write_back(cluster, tmp_path / "one") == []
+    run_and_compare(cluster, member)
+
+
+def failure(cluster, tmp_path, steps):
+    """Why a write-back has failed; "": it has not."""
+    try:
+        assert write_back(cluster, tmp_path / "one", steps=steps) == []
+    except StoreError as error:
+        return str(error)
+    finally:
+        assert steps.taken >= steps.at
+    return ""
+
+
+@pytest.mark.parametrize("at", range(1, 30))
+def test_a_writer_is_blamed_if_there_is_one(cluster, member, owner, tmp_path, at):
+    """Another member takes the task over at any step: all that is written back counts, or fails."""
+    lose_and_stop(cluster, owner, tmp_path, make_anew)
+    steps = Steps(at, then=lambda: run_other(cluster, member, "one", "seven"))
+    if failed := failure(cluster, tmp_path, steps):
+        assert "another process has written to it meanwhile; stop all members" in failed
+        assert (tmp_path / "one" / NOTE).exists()
+        if refused := write_back(cluster, tmp_path / "one"):  # the other member has it all
+            assert "is not needed: delete this directory" in refused[0]
+            shutil.rmtree(tmp_path / "one")
+    run_and_compare(cluster, member)
+
+
+@pytest.mark.parametrize("at", range(1, 30))
+def test_no_writer_is_blamed_if_records_are_lost_again(cluster, member, owner, tmp_path, at):
+    lose_and_stop(cluster, owner, tmp_path, make_anew)
+    steps = Steps(at, then=lambda: make_anew(cluster, CHANGELOGS[:1]))
+    if failed := failure(cluster, tmp_path, steps):
+        assert "records of it are lost again" in failed
+    if not (tmp_path / "one" / NOTE).exists():
+        made = member("one")
+        made.assign()
+        with suppress(CopiesKept):
+            poll(made)
+        made.stores.close()
+    assert write_back(cluster, tmp_path / "one") == []
+    run_and_compare(cluster, member)
