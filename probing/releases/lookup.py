@@ -312,6 +312,7 @@ NEWEST_KAFKA: Final = [release.name for release in RELEASES if not release.is_na
 _EMULATED: Final = [release.name for release in RELEASES if release.is_native][1:]
 _RELEASE_BY_NAME: Final = {release.name: release for release in RELEASES}
 # Later patches overwrite earlier ones: a series stands for its newest patch.
+_KNOWN: Final = f"the newest one is {NEWEST_KAFKA}; known are {RELEASES[0].name} to {NEWEST_KAFKA}, and {NATIVE}"
 _RELEASE_BY_SERIES: Final = {release.series: release for release in RELEASES}
 
 
@@ -346,9 +347,6 @@ def find_release(text: str) -> Release:
     release = _RELEASE_BY_NAME.get(text) or _RELEASE_BY_SERIES.get(text)
     if release is not None:
         return release
-    near = _nearest_names(text)
-    known = f"the nearest known releases are {', '.join(near)}"
-    if not near:
-        first = RELEASES[0].name
-        known = f"the newest one is {NEWEST_KAFKA}; known are {first} to {NEWEST_KAFKA}, and {NATIVE}"
+    near = ", ".join(_nearest_names(text))
+    known = f"the nearest known releases are {near}" if near else _KNOWN
     raise ReleaseError(f"release {text[:40]!r} is unknown; {known}")

@@ -150,7 +150,9 @@ def changes_between(
     """
     known = frozenset(uses)
     found = [
-        replace(change, release=switched_on, changed="") if row.at_switch and switched_on else change
+        replace(change, release=switched_on, changed="")
+        if row.at_switch and switched_on
+        else change
         for row in rows
         if (not row.uses or known & set(row.uses)) and not known & set(row.unless)
         for change in _on_path(row, stops)

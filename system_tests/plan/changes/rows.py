@@ -59,9 +59,7 @@ _BROKERS: Final[dict[str, Form]] = {
     "streams_version?": int,
     "uses_offsets?": bool,
 }
-_STREAMS: Final = read_table(
-    _FILES, "streams.toml", {"brokers": [_BROKERS], "change": [_CHANGE]}
-)
+_STREAMS: Final = read_table(_FILES, "streams.toml", {"brokers": [_BROKERS], "change": [_CHANGE]})
 
 CHANGES: Final = tuple(
     map(_change, read_table(_FILES, "changes.toml", {"change": [_CHANGE]})["change"])
