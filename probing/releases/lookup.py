@@ -311,8 +311,8 @@ NEWEST_KAFKA: Final = [release.name for release in RELEASES if not release.is_na
 # For tests: a message names them only for a typing error in their own names.
 _EMULATED: Final = [release.name for release in RELEASES if release.is_native][1:]
 _RELEASE_BY_NAME: Final = {release.name: release for release in RELEASES}
+_KNOWN: Final = f"known are {RELEASES[0].name} to {NEWEST_KAFKA}, the newest, and {NATIVE}"
 # Later patches overwrite earlier ones: a series stands for its newest patch.
-_KNOWN: Final = f"the newest one is {NEWEST_KAFKA}; known are {RELEASES[0].name} to {NEWEST_KAFKA}, and {NATIVE}"
 _RELEASE_BY_SERIES: Final = {release.series: release for release in RELEASES}
 
 
@@ -327,8 +327,7 @@ def _nearest_names(text: str) -> list[str]:
         near = difflib.get_close_matches(text, _EMULATED, n=1, cutoff=0.8)
         cutoff = 0.5 if any(map(str.isdigit, text)) else 0.8
         return near or difflib.get_close_matches(text, names, n=3, cutoff=cutoff)
-    series = [name for name in _SERIES if order[: len(_order(name))] == _order(name)]
-    if series:
+    if series := [name for name in _SERIES if order[: len(_order(name))] == _order(name)]:
         return [release.name for release in RELEASES if release.series == series[0]][-4:]
     position = sum(release.order <= order for release in RELEASES)
     return [release.name for release in RELEASES[max(position - 1, 0) : position + 1]]
@@ -344,8 +343,7 @@ def find_release(text: str) -> Release:
     Raises:
         ReleaseError: no such release; the message names the nearest known ones, or the newest.
     """
-    release = _RELEASE_BY_NAME.get(text) or _RELEASE_BY_SERIES.get(text)
-    if release is not None:
+    if release := _RELEASE_BY_NAME.get(text) or _RELEASE_BY_SERIES.get(text):
         return release
     near = ", ".join(_nearest_names(text))
     known = f"the nearest known releases are {near}" if near else _KNOWN

@@ -1,8 +1,8 @@
 """A change of a release, and which changes concern a path.
 
 A row concerns a path if the group comes to run a release that has the change, from one that does
-not; a defect also if it runs with it before and after an upgrade. Another target than a release (a new rebalance protocol) declares rows of the same form and
-selects them itself.
+not; a defect also if it runs with it before and after an upgrade. Another target than a release (a
+new rebalance protocol) declares rows of the same form and selects them itself.
 """
 
 from collections.abc import Iterable, Sequence
