@@ -63,9 +63,9 @@ def move_page(move: StreamsMove, *, group: str = "") -> str:
         else "",
         SIGNATURES,
         *(
-            f"<h2>{when}</h2>\n{conditions_html(rows, '!')}"
+            f"<h2>{when}</h2>\n{conditions_html(conditions, '!')}"
             for when in When
-            if (rows := _conditions(move, when)) or when is When.BEFORE
+            if (conditions := _conditions(move, when)) or when is When.BEFORE
         ),
         f"<h2>The broker keeps</h2>\n{list_html(move.kept)}",
         f"<h2>The broker does not keep</h2>\n{list_html(move.lost)}" if move.lost else "",
