@@ -59,7 +59,7 @@ def pairs(*uses):
 
 
 SINGLE = (Use.EOS, Use.KTABLE, Use.FK_JOIN, Use.STATIC)
-EVERY_USE = [(), *((use,) for use in SINGLE), tuple(set(Use) - set(VERSIONS))]
+EVERY_USE = [(), *((use,) for use in SINGLE), tuple(u for u in Use if u not in VERSIONS)]
 
 
 @pytest.mark.parametrize("uses", EVERY_USE, ids=lambda uses: "+".join(uses) or "plain")
