@@ -207,11 +207,10 @@ def decide_versions(group: Group, ignored: Mapping[str, str]) -> Generation:
 
 def _restricted(group: Group, ignored: Mapping[str, str]) -> list[ReadMember]:
     """The members, with tasks in the group's numbers."""
-    numbered = group.topologies.numbered
-    decoded = {
-        member: numbered(member, value) if isinstance(value, Subscription) else value
-        for member, value in {**group.decoded, **ignored}.items()
-    }
+    decoded: dict[str, Decoded] = {**group.decoded, **ignored}
+    for member, value in decoded.items():
+        if isinstance(value, Subscription):
+            decoded[member] = group.topologies.numbered(member, value)
     return restrict_members(group.members, decoded, group.plan, group.inputs.generation)
 
 
