@@ -131,6 +131,7 @@ def test_no_stage_imports_anything_of_a_part(path):
                 assert not views & {alias.name for alias in node.names}
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_leader_without_its_parts_loads_none_of_them():
     loaded = subprocess.run(
         [
