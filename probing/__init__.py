@@ -44,35 +44,7 @@ from probing.versions import (
 )
 
 if TYPE_CHECKING:
-    from probing.member import (
-        FOLLOWUP_RULES,
-        HELD_BACK,
-        MEMBER_RULES,
-        AssignmentReceived,
-        ClearSchedule,
-        Command,
-        Event,
-        IgnoreTasks,
-        KeepVersion,
-        LevelsPolled,
-        MemberState,
-        NativeAnswer,
-        RebalanceStarted,
-        Refuse,
-        RejoinNow,
-        ReportError,
-        ScheduleRebalance,
-        SubscriptionVersion,
-        TimePassed,
-        WriteNextTime,
-        begin_subscription,
-        member_ranges,
-        member_step,
-        protocol_level,
-        rejoin_for_levels,
-        start_member,
-        subscription_version,
-    )
+    from probing.member import *  # noqa: F403 all its names are in `__all__`
 
 __all__ = [
     "ASSIGNMENT_PROTOCOL",

@@ -230,8 +230,7 @@ class MembershipCore:
             group: every member of the generation, with its bytes.
             cluster: partition counts, end offsets, and subtopologies that wait.
             persistent_version: what this member's own stores are written in; 0: it has none.
-            generation: of this rebalance; -1 if unknown.
-            leader_id: member id of this member; "" if unknown.
+            generation, leader_id: of the rebalance, and of this member; -1 and "" if unknown.
             now_ms: epoch milliseconds.
 
         Raises:

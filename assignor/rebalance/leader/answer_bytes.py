@@ -3,16 +3,14 @@
 Partitions travel in the consumer protocol, sorted; in Kafka's versions the n-th task id belongs to
 the n-th partition. Native members read in the body or in a trailer what to write next, and get the
 routing view in the smallest form that they can use and that fits the broker's record. Each answer
-is written once, with its routing; if the record is too large, some are written again. A wrong
-answer ends every JVM thread that gets it, so each is decoded again and compared before it is sent.
+is written once, with its routing; if the record is too large, some are written again.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from assignor.errors import TaskAssignmentError
-from assignor.rebalance.blobs import read_answer, write_answer
+from assignor.rebalance.blobs import write_answer
 from assignor.rebalance.endpoints import host_map
 from assignor.rebalance.leader.generation import Generation
 from assignor.rebalance.leader.parts.absent import ViewFields
@@ -58,9 +56,6 @@ def write_answers(
 
     Returns:
         The answers by member id, and what was left out to fit the broker's record.
-
-    Raises:
-        TaskAssignmentError: bytes do not decode to what was decided (a defect; nothing is sent).
     """
     shared = _common_fields(generation, placement)
     views = {
@@ -88,7 +83,6 @@ def write_answers(
     for member, answer in answers.items():
         form = budget.form_by_member[member]
         answers[member] = _with_routing(answer, form, views.get(member, {}))
-        _check(member, answers[member], generation.settings.release.readable_versions)
     return answers, budget
 
 
@@ -228,7 +222,7 @@ def _bytes_of(
     shared: _CommonFields,
 ) -> MemberBytes:
     """What a member costs the group's record, with each form of the view that it can use."""
-    size = len(answer.user_data) - sum(map(_field_bytes, _views(answer.assignment).values()))
+    size = len(answer.user_data) - sum(map(_field_bytes, views_in(answer.assignment).values()))
     by_form = {ViewForm.NONE: size}
     for name, data in view.items():
         by_form[ViewForm(name.removeprefix("view_"))] = size + len(data) + _KEY_AND_LENGTH
@@ -250,8 +244,8 @@ def _field_bytes(data: bytes) -> int:
     return 1 + header + len(data)
 
 
-def _views(assignment: Assignment) -> dict[str, bytes]:
-    """The routing view of a native answer, by the name of its form; at most one."""
+def views_in(assignment: Assignment) -> dict[str, bytes]:
+    """Return the routing view of a native answer, by the name of its form; at most one."""
     native = assignment.native
     if native is None:
         return {}
@@ -267,7 +261,7 @@ def _with_routing(answer: MemberAnswer, form: ViewForm, view: Mapping[str, bytes
     """
     assignment, native = answer.assignment, answer.assignment.native
     wanted = {} if form is ViewForm.NONE else view
-    if native is not None and _views(assignment) != wanted:
+    if native is not None and views_in(assignment) != wanted:
         assignment = replace(assignment, native=replace(native, **{**_NO_VIEWS, **wanted}))
     if form is ViewForm.NONE and assignment.partitions_by_host:
         assignment = replace(
@@ -276,20 +270,3 @@ def _with_routing(answer: MemberAnswer, form: ViewForm, view: Mapping[str, bytes
     if assignment is answer.assignment:
         return answer
     return replace(answer, assignment=assignment, user_data=write_answer(assignment))
-
-
-def _check(member: str, answer: MemberAnswer, known_versions: tuple[int, ...]) -> None:
-    """Raise a TaskAssignmentError if version, tasks or routing view do not decode as decided."""
-    decided = answer.assignment
-    written = read_answer(answer.user_data, known_versions)
-    agrees = (
-        written.version == decided.version
-        and written.active_tasks == decided.active_tasks
-        and written.standby_tasks == decided.standby_tasks
-        and _views(written) == _views(decided)
-    )
-    if not agrees:
-        raise TaskAssignmentError(
-            f"the answer for {member} does not decode to what was decided (version "
-            f"{decided.version}, {len(answer.user_data)} bytes); this is a defect, please report it"
-        )

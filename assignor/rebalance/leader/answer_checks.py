@@ -1,13 +1,14 @@
-"""Checks over all answers of a generation, before any is sent.
+"""The check of all answers of a generation, before any is sent.
 
-A wrong answer ends every JVM member that gets it. So the leader checks all answers together; if
-they break a rule, tasks stay where they ran, and the operator is informed.
+A wrong answer ends every JVM member that gets it. So the leader decodes each answer again, and
+checks all together; if one breaks a rule, tasks stay where they ran, and the operator is informed.
 """
 
 from collections.abc import Iterable, Mapping
 
 from assignor.errors import TaskAssignmentError
-from assignor.rebalance.leader.answer_bytes import MemberAnswer
+from assignor.rebalance.blobs import read_answer
+from assignor.rebalance.leader.answer_bytes import MemberAnswer, views_in
 from assignor.topology import TaskPlan
 from encoding import TaskId, TopicPartition
 
@@ -19,13 +20,20 @@ def tasks_of(answer: MemberAnswer, plan: TaskPlan) -> Iterable[TaskId]:
     return {plan.task_by_partition[p] for p in answer.partitions if p in plan.task_by_partition}
 
 
-def check_answers(answers: Mapping[str, MemberAnswer], plan: TaskPlan) -> None:
-    """Check that no two answers of a generation contradict each other or the plan.
+def check_answers(
+    answers: Mapping[str, MemberAnswer], plan: TaskPlan, known_versions: tuple[int, ...]
+) -> None:
+    """Check that bytes decode to what was decided, and no answer contradicts another or the plan.
+
+    Args:
+        answers: member id -> answer.
+        plan: the tasks that run.
+        known_versions: of the leader, which reads its answers.
 
     Raises:
-        TaskAssignmentError: a partition goes to two members, or a member gets other partitions than
-            its tasks read; the message names them. This is a defect of a strategy or of this
-            package.
+        TaskAssignmentError: bytes do not decode to what was decided, a partition goes to two
+            members, or a member gets other partitions than its tasks read; the message names them.
+            This is a defect of a strategy or of this package.
     """
     owner: dict[TopicPartition, str] = {}
     for member, answer in answers.items():
@@ -35,6 +43,7 @@ def check_answers(answers: Mapping[str, MemberAnswer], plan: TaskPlan) -> None:
                 name = f"{partition.topic}-{partition.partition}"
                 raise TaskAssignmentError(f"{name} goes to both {other} and {member}")
         _check_tasks(member, answer, plan)
+        _check_bytes(member, answer, known_versions)
 
 
 def _check_tasks(member: str, answer: MemberAnswer, plan: TaskPlan) -> None:
@@ -51,3 +60,19 @@ def _check_tasks(member: str, answer: MemberAnswer, plan: TaskPlan) -> None:
     both = sorted(tasks & answer.assignment.standby_tasks.keys())
     if both:
         raise TaskAssignmentError(f"{member} gets {both[0]} as active and as standby task")
+
+
+def _check_bytes(member: str, answer: MemberAnswer, known_versions: tuple[int, ...]) -> None:
+    decided = answer.assignment
+    written = read_answer(answer.user_data, known_versions)
+    agrees = (
+        written.version == decided.version
+        and written.active_tasks == decided.active_tasks
+        and written.standby_tasks == decided.standby_tasks
+        and views_in(written) == views_in(decided)
+    )
+    if not agrees:
+        raise TaskAssignmentError(
+            f"the answer for {member} does not decode to what was decided (version "
+            f"{decided.version}, {len(answer.user_data)} bytes); this is a defect, please report it"
+        )

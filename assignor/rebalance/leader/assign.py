@@ -100,7 +100,7 @@ def _reply_or_keep(group: Group, ignored: Mapping[str, str]) -> Replies:
 def _checked(generation: Generation, place: Callable[[Generation], Placement]) -> Replies:
     """Answer the group; a TaskAssignmentError if the answers contradict each other or the plan."""
     replies = _reply(generation, place)
-    check_answers(replies.answers, generation.plan)
+    check_answers(replies.answers, generation.plan, generation.settings.release.readable_versions)
     return replies
 
 

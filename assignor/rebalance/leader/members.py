@@ -96,7 +96,27 @@ class ReadMember:
     @cached_property
     def versions(self) -> MemberVersions:
         """Its two version numbers, or the mark that nothing could be read."""
-        return _versions_of(self)
+        value = self.subscription
+        if value is None:
+            return MemberVersions(
+                member_id=self.id, used_version=0, latest_supported_version=0, quarantined=True
+            )
+        native = self.native
+        readable = native is not None or value.version < EARLIEST_NATIVE_VERSION
+        # Under a finalized level a member advertises no more; its range tells what it could.
+        ranges = {} if native is None else native.feature_ranges
+        latest_native = None if native is None else native.latest_supported_version
+        if latest_native is not None and ASSIGNMENT_PROTOCOL in ranges:
+            latest_native = max(latest_native, ranges[ASSIGNMENT_PROTOCOL][1])
+        return MemberVersions(
+            member_id=self.id,
+            used_version=value.version,
+            latest_supported_version=value.latest_supported_version,
+            # Of a body that cannot be read, the second number is still the writer's latest version.
+            native_version=latest_native if readable else value.latest_supported_version,
+            readable=readable,
+            pinned=native is not None and native.pinned_version is not None,
+        )
 
     @cached_property
     def reported(self) -> frozenset[TaskId]:
@@ -155,30 +175,6 @@ def of_plan(member: ReadMember, plan: TaskPlan) -> ReadMember:
         if not kept.all():
             value = replace(value, task_offset_sums=value.task_offset_sums.only(kept))
     return replace(member, plan=plan, subscription=value)
-
-
-def _versions_of(member: ReadMember) -> MemberVersions:
-    value = member.subscription
-    if value is None:
-        return MemberVersions(
-            member_id=member.id, used_version=0, latest_supported_version=0, quarantined=True
-        )
-    native = member.native
-    readable = native is not None or value.version < EARLIEST_NATIVE_VERSION
-    # Under a finalized level a member advertises no more than that; its range tells what it could.
-    ranges = {} if native is None else native.feature_ranges
-    latest_native = None if native is None else native.latest_supported_version
-    if latest_native is not None and ASSIGNMENT_PROTOCOL in ranges:
-        latest_native = max(latest_native, ranges[ASSIGNMENT_PROTOCOL][1])
-    return MemberVersions(
-        member_id=member.id,
-        used_version=value.version,
-        latest_supported_version=value.latest_supported_version,
-        # Of a body that cannot be read, the second number is still the writer's latest version.
-        native_version=latest_native if readable else value.latest_supported_version,
-        readable=readable,
-        pinned=native is not None and native.pinned_version is not None,
-    )
 
 
 def wants_shutdown(member: ReadMember) -> bool:

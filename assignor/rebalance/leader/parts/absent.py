@@ -114,25 +114,8 @@ class GroupLevels:
     answer_fields: Mapping[str, Any] = field(default_factory=dict)
 
 
-NO_LEVELS = GroupLevels()
-
-
-def no_levels(members: Sequence[ReadMember]) -> GroupLevels:
-    """Return the levels of a leader that knows none."""
-    return NO_LEVELS
-
-
 ViewFields = Callable[[str, int], Mapping[str, bytes]]
 """Member id, version of its native body -> the field that has the view; empty: none."""
-
-
-def no_views(
-    natives: Collection[ReadMember],
-    placement: Placement,
-    sizes: tuple[int, ...],
-) -> ViewFields:
-    """Return the fields of answers without a routing view."""
-    return lambda _member, _version: {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +133,9 @@ class LeaderParts:
     """
 
     topologies: Callable[[Mapping[str, Subscription], Mapping[str, int]], OneTopology] | None = None
-    levels: Callable[[Sequence[ReadMember]], GroupLevels] = no_levels
-    views: Callable[[Collection[ReadMember], Placement, tuple[int, ...]], ViewFields] = no_views
+    levels: Callable[[Sequence[ReadMember]], GroupLevels] = lambda _: GroupLevels()
+    views: Callable[[Collection[ReadMember], Placement, tuple[int, ...]], ViewFields] = lambda *_: (
+        lambda _member, _version: {}
+    )
     withholds: bool = True
     defends: bool = True

@@ -8,7 +8,7 @@ from assignor import LeaderKnowledge, TaskAssignmentError, plan_tasks
 from assignor.rebalance.leader import assign
 from assignor.rebalance.leader.answer_bytes import write_answers
 from assignor.rebalance.leader.answer_checks import check_answers
-from encoding import TaskId, TopicPartition
+from encoding import KNOWN_VERSIONS, TaskId, TopicPartition
 from tests.assignor.rebalance.groups import TOPOLOGY, Group
 
 PLAN = plan_tasks(TOPOLOGY.subtopologies("app"), {"lines": 6})
@@ -35,31 +35,31 @@ def changed(answers, member, **fields):
 
 
 def test_right_answers_pass():
-    check_answers(answers_of(group_of("a", "b")), PLAN)
+    check_answers(answers_of(group_of("a", "b")), PLAN, KNOWN_VERSIONS)
 
 
 def test_a_partition_for_two_members_is_refused_and_both_are_named():
     answers = answers_of(group_of("a", "b"))
     answers["b"] = replace(answers["b"], partitions=answers["a"].partitions)
     with pytest.raises(TaskAssignmentError, match="lines-0 goes to both a and b"):
-        check_answers(answers, PLAN)
+        check_answers(answers, PLAN, KNOWN_VERSIONS)
 
 
 def test_partitions_that_are_not_those_of_the_tasks_are_refused():
     answers = answers_of(group_of("a", "b"))
     answers["a"] = replace(answers["a"], partitions=answers["a"].partitions[:-1])
     with pytest.raises(TaskAssignmentError, match="a gets 2 partitions, which are not those"):
-        check_answers(answers, PLAN)
+        check_answers(answers, PLAN, KNOWN_VERSIONS)
 
 
 def test_tasks_that_do_not_exist_or_are_standby_too_are_refused():
     answers = answers_of(group_of("a"))
     strange = changed(answers, "a", active_tasks=(TaskId(7, 7),))
     with pytest.raises(TaskAssignmentError, match="task 7_7, which does not exist"):
-        check_answers(strange, PLAN)
+        check_answers(strange, PLAN, KNOWN_VERSIONS)
     both = changed(answers, "a", standby_tasks={TASKS[0]: (TopicPartition("lines", 0),)})
     with pytest.raises(TaskAssignmentError, match="0_0 as active and as standby"):
-        check_answers(both, PLAN)
+        check_answers(both, PLAN, KNOWN_VERSIONS)
 
 
 def test_answers_that_break_a_rule_are_not_sent_and_tasks_stay_where_they_ran(monkeypatch):

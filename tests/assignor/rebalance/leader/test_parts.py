@@ -1,6 +1,8 @@
 """Topology change, finalized levels, the routing view: a leader without one does the rest."""
 
 import ast
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -127,3 +129,19 @@ def test_no_stage_imports_anything_of_a_part(path):
             assert not node.module.startswith(PACKAGES_OF_PARTS)
             if node.module.startswith("encoding"):
                 assert not views & {alias.name for alias in node.names}
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_leader_without_its_parts_loads_none_of_them():
+    loaded = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, assignor.rebalance.leader.assign; print(*sys.modules, sep='\\n')",
+        ],
+        check=True,
+        capture_output=True,
+        encoding="utf-8",
+    ).stdout.split()
+    of_others = (*PACKAGES_OF_PARTS, "probing.member", "assignor.rebalance.member")
+    assert [name for name in loaded if name.startswith(of_others)] == []
