@@ -1,7 +1,7 @@
 """Reading of the TOML files that hold what differs by release.
 
-Each reader gives the form of its file, so that a misspelled key, a missing one or a value of another
-type is an error when the file is loaded, with file, row and key.
+Each reader gives the form of its file, so that a misspelled key, a missing one or a value of
+another type is an error when the file is loaded, with file, row and key.
 """
 
 import tomllib
@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 Form: TypeAlias = "type | Sequence[Form | str] | Mapping[str, Form]"
 """What a value of a file has to be.
 
-A type: a value of it. A list of one form: a list of such values. A tuple of texts: one of them. A
-mapping: a table with these keys; a key that ends with "?" may be absent, and "*" stands for any key.
+A type: a value of it. A list of one form: a list of such values. A tuple of texts: one of them.
+A mapping: a table with these keys; a key that ends with "?" may be absent, "*" is any key.
 """
 
 _NAMES = ("name", "id", "claim", "series", "version", "number", "since")  # of rows, best first
@@ -77,7 +77,9 @@ def _check_keys(row: dict[str, object], form: Mapping[str, Form], where: str) ->
     known = {key.removesuffix("?"): of for key, of in form.items()}
     for key, value in row.items():
         if key not in known and "*" not in known:
-            raise TableError(f"{where}: unknown key {key!r}; choose from {', '.join(sorted(known))}")
+            raise TableError(
+                f"{where}: unknown key {key!r}; choose from {', '.join(sorted(known))}"
+            )
         _check(value, known.get(key, known.get("*", str)), f"{where}, {key}")
     if lacking := [key for key in form if key not in {*row, "*"} and not key.endswith("?")]:
         raise TableError(f"{where}: key {lacking[0]!r} is missing")
@@ -85,5 +87,7 @@ def _check_keys(row: dict[str, object], form: Mapping[str, Form], where: str) ->
 
 def _row(item: object, number: int) -> str:
     """Return which row of a table an item is: its number from 1, and what names it."""
-    names = [f"{key} {item[key]}" for key in _NAMES if key in item] if isinstance(item, dict) else []
+    names = (
+        [f"{key} {item[key]}" for key in _NAMES if key in item] if isinstance(item, dict) else []
+    )
     return f"row {number}{f' ({names[0]})' if names else ''}"

@@ -26,9 +26,7 @@ _DATA: Final = read_table(
         "leader": [{**_SINCE, "model": tuple(LeaderModel.__members__)}],
         "member": [{**_SINCE, "model": tuple(MemberModel.__members__)}],
         "upgrade_from": [{**_SINCE, "first?": str, "last?": str}],
-        "crashing_value": [
-            {"since": str, "until_last": str, "value": str, "why": str, **_CLAIMED}
-        ],
+        "crashing_value": [{"since": str, "until_last": str, "value": str, "why": str, **_CLAIMED}],
         "format": [
             {
                 "name": str,

@@ -19,7 +19,8 @@ FILES = {
     "system_tests/plan/changes/streams.toml": "system_tests/plan/changes/rows.py",
     "system_tests/support/claims/claims.toml": "system_tests/support/claims/model.py",
 }
-FORM = {"row": [{"since": ("2.0.0", "2.1.0"), "version": int, "uses?": [str], "other?": {"*": int}}]}
+SINCE = ("2.0.0", "2.1.0")
+FORM = {"row": [{"since": SINCE, "version": int, "uses?": [str], "other?": {"*": int}}]}
 GOOD = '[[row]]\nsince = "2.0.0"\nversion = 1\n[[row]]\nsince = "2.1.0"\nversion = 2\n'
 
 
@@ -43,8 +44,14 @@ def test_a_file_that_has_its_form_is_returned_as_it_is(read_text):
         (GOOD.replace("version = 2", ""), "row, row 2 (since 2.1.0): key 'version' is missing"),
         (GOOD + "uses = 1", "row, row 2 (version 2), uses: 1 has to be a list"),
         (GOOD + "uses = [1]", "row, row 2 (version 2), uses, row 1: 1 has to be of type str"),
-        (GOOD + 'other = { a = "b" }', "row, row 2 (version 2), other, a: 'b' has to be of type int"),
-        (GOOD.replace("= 2", "= true"), "row, row 2 (version True), version: True has to be of type int"),
+        (
+            GOOD + 'other = { a = "b" }',
+            "row, row 2 (version 2), other, a: 'b' has to be of type int",
+        ),
+        (
+            GOOD.replace("= 2", "= true"),
+            "row, row 2 (version True), version: True has to be of type int",
+        ),
         (GOOD.replace("2.1.0", "2.10"), "since: '2.10' has to be one of 2.0.0, 2.1.0"),
         (GOOD.replace("[row]", "[rows]"), "facts.toml: unknown key 'rows'; choose from row"),
         ("", "facts.toml: key 'row' is missing"),

@@ -330,11 +330,25 @@ def test_the_offsets_of_a_group_are_what_its_copies_have_read():
     assert read[state.clients.index("a")] == {"0_0": 1000, "0_1": 1000}
 
 
-def test_brokers_that_are_refused_are_sent_to_a_release_that_is_not():
-    named = {
-        name
-        for row in STREAMS_BROKERS
-        for name in re.findall(r"to ([\d.]+)", row.get("refused", ""))
-    }
-    assert named == {"4.2.1"}
-    assert {row["since"]: "refused" in row for row in STREAMS_BROKERS}["4.2.1"] is False
+@pytest.mark.parametrize("uses", [(), (Use.STATIC,)])
+def test_what_a_refusal_names_is_not_refused_again(uses):
+    refused = [row["since"] for row in STREAMS_BROKERS if row.get("refused")]
+    old = plan_streams_move(find_release("3.9"), find_release(refused[0]), frozenset(uses))
+    members = re.search(r"bring them to ([\d.]+) first", " ".join(old.obstacles))
+    for brokers in refused:
+        made = plan_streams_move(find_release("4.4"), find_release(brokers), frozenset(uses))
+        named = re.search(r"; upgrade them to ([\d.]+)", " ".join(made.obstacles))
+        ends = find_release(members[1]), find_release(named[1])
+        assert plan_streams_move(*ends, frozenset(uses)).obstacles == ()
+
+
+def test_a_fact_of_brokers_follows_from_their_release_and_not_from_the_members():
+    for members, brokers, of_brokers, of_members in (
+        ("4.4", "4.3", False, True),
+        ("4.3", "4.4", True, False),
+        ("4.4", "4.4", True, True),
+    ):
+        made = plan_streams_move(find_release(members), find_release(brokers), frozenset())
+        text = "\n".join(map(str, made.changes))
+        assert ("default, brokers 4.4.0: the broker's assignor is chosen" in text) is of_brokers
+        assert ("topology.description.push.enabled" in text) is of_members
