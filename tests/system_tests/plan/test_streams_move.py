@@ -340,15 +340,3 @@ def test_what_a_refusal_names_is_not_refused_again(uses):
         named = re.search(r"; upgrade them to ([\d.]+)", " ".join(made.obstacles))
         ends = find_release(members[1]), find_release(named[1])
         assert plan_streams_move(*ends, frozenset(uses)).obstacles == ()
-
-
-def test_a_fact_of_brokers_follows_from_their_release_and_not_from_the_members():
-    for members, brokers, of_brokers, of_members in (
-        ("4.4", "4.3", False, True),
-        ("4.3", "4.4", True, False),
-        ("4.4", "4.4", True, True),
-    ):
-        made = plan_streams_move(find_release(members), find_release(brokers), frozenset())
-        text = "\n".join(map(str, made.changes))
-        assert ("default, brokers 4.4.0: the broker's assignor is chosen" in text) is of_brokers
-        assert ("topology.description.push.enabled" in text) is of_members
