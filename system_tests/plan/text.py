@@ -77,7 +77,7 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
         yield from _titled("try:  ", rehearsal_of(made, step, group).split("; "))
         yield from _titled("back: ", back_lines(step))
         if number == made.no_return:
-            yield f"  !! point of no return: from here on, {_no_return_meaning(step)}"
+            yield f"  !! point of no return: {_no_return_meaning(step)}"
     if made.steps:
         yield ""
         yield _return_line(made)
@@ -147,14 +147,19 @@ def _no_return_meaning(step: PlanStep) -> str:
     """Return what going back means after the point of no return."""
     back = step.back
     if step.resets:
-        return "state and results are rebuilt from the input, also if you go back"
+        return "from here on, state and results are rebuilt from the input, also if you go back"
     if back is not None and any(again.resets for again in back.steps):
-        return "going back resets the application"
+        return "from here on, going back resets the application"
     if back is not None and not back.rolling:
-        return "going back stops all members"
+        return "from here on, going back stops all members"
+    if step.loses and back is not None and back.free:
+        return (
+            "this step deletes the state of each member, which restores it from the changelogs;"
+            " going back deletes nothing"
+        )
     if step.loses:
-        return "each direction restores all state from the changelogs"
-    return "going back deletes and restores state"
+        return "from here on, each direction restores all state from the changelogs"
+    return "from here on, going back deletes and restores state"
 
 
 def step_text(step: PlanStep) -> str:

@@ -19,6 +19,7 @@ from system_tests.plan.changes.rows import (
     STREAMS_CHANGES,
     STREAMS_NOT_CHECKED,
 )
+from system_tests.plan.changes.streams import streams_changes
 
 __all__ = [
     "CHANGES",
@@ -32,4 +33,5 @@ __all__ = [
     "When",
     "changes_between",
     "changes_when",
+    "streams_changes",
 ]

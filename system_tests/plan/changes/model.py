@@ -34,6 +34,14 @@ class When(StrEnum):
     AFTER = "Afterwards"
 
 
+class Of(StrEnum):
+    """Whose release a change is a fact of."""
+
+    MEMBERS = "members"
+    BROKERS = "brokers"
+    BOTH = "both"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseChange:
     """One change, as a row of data.
@@ -54,6 +62,7 @@ class ReleaseChange:
         back: what changes when the group returns to a release without it; empty: nothing is said.
         back_action: what to do about `back`.
         back_when: when it is dealt with.
+        of: whose release it is a fact of; `changes_between` takes it for the one of its stops.
     """
 
     since: str
@@ -72,6 +81,7 @@ class ReleaseChange:
     back_action: str = ""
     back_when: When = When.AFTER
     also: tuple[tuple[str, str], ...] = ()
+    of: Of = Of.MEMBERS
 
     @property
     def ranges(self) -> tuple[tuple[str, str], ...]:

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from probing import releases as data
 from probing.tables import Form, read_table
-from system_tests.plan.changes.model import ReleaseChange, Subject, When
+from system_tests.plan.changes.model import Of, ReleaseChange, Subject, When
 from system_tests.plan.uses import Use
 
 # What can destroy state or end members: such a row says whether it was run.
@@ -23,6 +23,7 @@ def _change(row: dict[str, Any]) -> ReleaseChange:
         "back_when": When[row.get("back_when", When.AFTER.name)],
         "uses": tuple(map(Use, row.get("uses", ()))),
         "unless": tuple(map(Use, row.get("unless", ()))),
+        "of": Of[row.get("of", Of.MEMBERS.name)],
         "also": tuple((since, until) for since, until in row.get("also", ())),
     }
     return ReleaseChange(**{**row, **enums})
@@ -38,6 +39,7 @@ _CHANGE: Final[dict[str, Form]] = {
     "until?": _RELEASE,
     "also?": [[_NO_RELEASE]],
     "from_below?": _RELEASE,
+    "of?": tuple(Of.__members__),
     "subject": tuple(Subject.__members__),
     "when?": _WHEN,
     "what": str,

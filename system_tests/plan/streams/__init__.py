@@ -1,5 +1,6 @@
 """Plans of streams groups (KIP-1071): the move of a classic group there, and new releases."""
 
+from system_tests.plan.streams.brokers import reports_offsets
 from system_tests.plan.streams.move import (
     INITIAL_DELAY_MS,
     RESTORE_RATE,
@@ -7,7 +8,6 @@ from system_tests.plan.streams.move import (
     MoveStep,
     StreamsMove,
     plan_streams_move,
-    reports_offsets,
 )
 from system_tests.plan.streams.restored import Restored, restored_by_broker
 from system_tests.plan.streams.upgrade import plan_streams_upgrade

@@ -8,17 +8,22 @@ members (`live --to streams`). `changes/streams.toml` has what differs by releas
 from dataclasses import dataclass, replace
 from typing import Final
 
-from probing import Release, ReleaseError, find_release
+from probing import Release
 from system_tests.plan.changes import (
-    STREAMS_BROKERS,
-    STREAMS_CHANGES,
     STREAMS_NOT_CHECKED,
     PathChange,
-    changes_between,
+    streams_changes,
 )
 from system_tests.plan.cost_text import spoken
 from system_tests.plan.group import SimulatedGroup
-from system_tests.plan.streams.restored import KEPT_ON_DISK, LOST, Restored
+from system_tests.plan.streams.brokers import (
+    FIRST_BROKERS,
+    FIRST_STATIC,
+    BrokerRow,
+    broker_row,
+    reports_offsets,
+)
+from system_tests.plan.streams.restored import KEPT_ON_DISK, LOST, NO_LARGE, Restored
 from system_tests.plan.uses import Use
 from system_tests.sim.world import behaviour_of
 
@@ -32,28 +37,6 @@ _WAIT_S: Final = 60  # well beyond the initial delay of 3 s and some heartbeats 
 INITIAL_DELAY_MS: Final = 3000
 """`group.streams.initial.rebalance.delay.ms` of a broker of 4.3.1."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerRow:
-    """What brokers from a release on do with streams groups.
-
-    Attributes:
-        since: the first release; the row holds until the next one.
-        refused: why a group cannot move there; empty if it can.
-        assignor: the broker's assignor.
-        streams_version: level of the feature `streams.version` in a new cluster.
-        uses_offsets: version 1 of the protocol's messages: members of the release and later ones
-            report the offsets of their state, and may be static (KAFKA-20719, KIP-1071).
-    """
-
-    since: str
-    refused: str = ""
-    assignor: str = ""
-    streams_version: int = 0
-    uses_offsets: bool = False
-
-
-BROKERS: Final = tuple(BrokerRow(**row) for row in STREAMS_BROKERS)
 
 _NATIVE: Final = "members of this project do not speak the streams protocol; it is for JVM members"
 _NO_FEATURE: Final = (
@@ -142,27 +125,6 @@ class StreamsMove:
     rehearsal: str = ""
 
 
-def broker_row(release: Release) -> BrokerRow:
-    """Return the last row that holds for brokers of a release.
-
-    Raises:
-        ReleaseError: it is not a release of Kafka.
-    """
-    if release.is_native:
-        raise ReleaseError(f"{release.name} is not a release of brokers; give one, as 4.3")
-    return next(row for row in reversed(BROKERS) if find_release(row.since).order <= release.order)
-
-
-def reports_offsets(members: Release, brokers: Release) -> bool:
-    """Return whether both speak version 1 of the protocol's messages, with offsets and static ids.
-
-    Raises:
-        ReleaseError: `brokers` is not a release of Kafka.
-    """
-    row = broker_row(brokers)
-    return row.uses_offsets and members.order >= find_release(row.since).order
-
-
 def plan_streams_move(
     members: Release,
     brokers: Release,
@@ -202,7 +164,7 @@ def plan_streams_move(
         obstacles=tuple(_obstacles(members, brokers, row, level, uses)),
         restored=restored,
         lost=(*_LOST, _REPORTED_TASKS if reports else _LOST_TASKS),
-        changes=_changes(members, uses),
+        changes=streams_changes((members, members), (brokers, brokers), uses, is_new=True),
         not_checked=(
             *((unchecked,) if unchecked else ()),
             *((_NOT_RUN,) if {members.series, brokers.series} - {"4.3", "4.4"} else ()),
@@ -228,12 +190,18 @@ def _obstacles(
         if has_early_access
         else "have no streams protocol (KIP-1071)"
     )
-    command = f"rolling-bounce plan --from {members.name} --to 4.3"
-    too_old = f"members of {members.name} {what}: bring them to 4.3 first ({command})"
+    # What the advice names is not refused again: static members need the newer of both.
+    target = FIRST_STATIC if Use.STATIC in uses else "4.3"
+    command = f"rolling-bounce plan --from {members.name} --to {target}"
+    too_old = f"members of {members.name} {what}: bring them to {target} first ({command})"
+    to_brokers = FIRST_STATIC if Use.STATIC in uses else FIRST_BROKERS
     rows = (
         (members.is_native, _NATIVE),
         (not members.is_native and members.order < FIRST_MEMBERS, too_old),
-        (bool(row.refused), f"brokers of {brokers.name} {row.refused}"),
+        (
+            bool(row.refused),
+            f"brokers of {brokers.name} {row.refused}; upgrade them to {to_brokers}",
+        ),
         (not row.refused and level < 1, _NO_FEATURE),
         (Use.REGEX in uses, _REGEX.format(release=members.name)),
         (
@@ -242,13 +210,6 @@ def _obstacles(
         ),
     )
     return [sentence for is_obstacle, sentence in rows if is_obstacle]
-
-
-def _changes(members: Release, uses: frozenset[Use]) -> tuple[PathChange, ...]:
-    before = find_release("4.1")  # every row is of the protocol, whatever the release of members
-    if members.order <= before.order:
-        return ()
-    return changes_between((before, members), uses, STREAMS_CHANGES)
 
 
 def _with_steps(move: StreamsMove, session_s: float, rate: int) -> StreamsMove:
@@ -295,7 +256,8 @@ def _steps(
                 " save that time, close them with LEAVE_GROUP of CloseOptions (KIP-1153)"
             ),
             stop=f"not Empty {2 * session_s:g} s after the last stop: a member still runs",
-            back=f"start the members with {classic}; they restore nothing that is on disk",
+            back=f"start the members with {classic}; they restore {NO_LARGE}, as on the way back of"
+            " step 2 and under its conditions",
         ),
         MoveStep(
             what=f"start all members with {streams}, release {move.release}",
@@ -341,7 +303,7 @@ def _restores(restored: Restored | None, rate: int) -> tuple[str, str, str]:
     if restored is None:
         return (
             "every task that a member without its state gets is restored from its changelog",
-            f"nothing before their tasks run {KEPT_ON_DISK}; all records {LOST}",
+            f"{NO_LARGE} {KEPT_ON_DISK}; all records {LOST}",
             "; --problem FILE gives the time of the restore",
         )
     if restored.is_unknown:

@@ -26,10 +26,13 @@ KEPT_ON_DISK: Final = (
     "if each member comes back on its host with its state directory, which has its process id and"
     " its state, and joins before the first assignment (group.initial.rebalance.delay.ms of the"
     " brokers): members report what is on their disks, and a task goes to a member that is caught"
-    " up, which with no more than acceptable.recovery.lag = 10,000 records every member is; further"
-    " copies warm up beside the tasks, max.warmup.replicas at a time"
+    " up; with a changelog of up to acceptable.recovery.lag = 10,000 records every member is, so"
+    " such a task may restore all of it; further copies warm up beside the tasks,"
+    " max.warmup.replicas at a time"
 )
 """When members of the classic protocol restore that little after they were streams members."""
+NO_LARGE: Final = "no large changelog before their tasks run"
+"""What they restore then, if no figures are known; the same whenever all members come back."""
 LOST: Final = "if state directories are lost or stores are in memory"
 
 
@@ -102,7 +105,7 @@ class Restored:
     def way_back(self) -> str:
         """What classic members restore after the move, as a clause."""
         if self.is_unknown:
-            return f"nothing that members have {KEPT_ON_DISK}; an unknown number of records {LOST}"
+            return f"{NO_LARGE} {KEPT_ON_DISK}; an unknown number of records {LOST}"
         low, median, high = map(rounded, self.returned)
         spread = "" if low == high else f" ({low:,} to {high:,} in {self.return_seeds} draws)"
         return (

@@ -10,18 +10,18 @@ from probing import Release
 from probing import releases as data
 from system_tests.plan.changes import (
     CHANGES,
-    STREAMS_CHANGES,
     STREAMS_NOT_CHECKED,
     changes_between,
+    streams_changes,
 )
 from system_tests.plan.changes.formats import deletion
-from system_tests.plan.streams.move import (
-    FIRST_MEMBERS,
-    MoveStep,
-    StreamsMove,
+from system_tests.plan.streams.brokers import (
+    FIRST_BROKERS,
+    FIRST_STATIC,
     broker_row,
     reports_offsets,
 )
+from system_tests.plan.streams.move import FIRST_MEMBERS, MoveStep, StreamsMove
 from system_tests.plan.uses import Use
 
 _KEPT: Final = (
@@ -75,6 +75,7 @@ def plan_streams_upgrade(
     )
     price = (*demands, *back) if steps else ()
     stops = (old, new)
+    after = new if len(steps) > 1 else brokers  # the first of two steps upgrades the brokers
     return StreamsMove(
         title=f"{old.name} to {new.name}, a streams group (KIP-1071), brokers {brokers.name}",
         how="nothing to do, every member already runs it" if is_same else "one rolling bounce",
@@ -98,7 +99,7 @@ def plan_streams_upgrade(
         if is_same
         else (
             *changes_between(stops, uses, CHANGES),
-            *changes_between(stops, uses, STREAMS_CHANGES),
+            *streams_changes(stops, (brokers, after), uses),
         ),
         not_checked=(*((unchecked,) if unchecked else ()), _TOPOLOGY, _MIXED, *STREAMS_NOT_CHECKED),
     )
@@ -109,6 +110,7 @@ def _obstacles(old: Release, new: Release, brokers: Release, uses: frozenset[Use
     row = broker_row(brokers)
     ends = (old, new)
     low = min(ends, key=lambda release: release.order)
+    to_brokers = FIRST_STATIC if Use.STATIC in uses else FIRST_BROKERS
     native = next((release.name for release in ends if release.is_native), "")
     rows = (
         (bool(native), f"{native} is no release of members of a streams group"),
@@ -120,7 +122,10 @@ def _obstacles(old: Release, new: Release, brokers: Release, uses: frozenset[Use
                 " start them with group.protocol=classic), and then change the release"
             ),
         ),
-        (bool(row.refused), f"brokers of {brokers.name} {row.refused}"),
+        (
+            bool(row.refused),
+            f"brokers of {brokers.name} {row.refused}; upgrade them to {to_brokers}",
+        ),
         (
             Use.STATIC in uses and not all(reports_offsets(release, brokers) for release in ends),
             (

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from assignor.problems import PROTOCOL_KEY
 from probing import find_release
 from system_tests.cli.main import main
-from system_tests.plan import Use, plan_streams_upgrade
+from system_tests.plan import Use, plan_streams_move, plan_streams_upgrade
 
 SAVED = {
     "name": "shop",
@@ -89,3 +89,15 @@ def test_a_group_of_the_given_release_has_nothing_to_do():
         plan(*["--from", "4.1", "--to", "4.3", "--streams-group", "--brokers", "4.3"]).exit_code
         == 1
     )
+
+
+def test_a_fact_of_brokers_follows_from_their_release_and_not_from_the_members():
+    for members, brokers, of_brokers, of_members in (
+        ("4.4", "4.3", False, True),
+        ("4.3", "4.4", True, False),
+        ("4.4", "4.4", True, True),
+    ):
+        made = plan_streams_move(find_release(members), find_release(brokers), frozenset())
+        text = "\n".join(map(str, made.changes))
+        assert ("default, brokers 4.4.0: the broker's assignor is chosen" in text) is of_brokers
+        assert ("topology.description.push.enabled" in text) is of_members

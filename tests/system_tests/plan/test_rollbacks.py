@@ -277,7 +277,8 @@ def test_the_command_says_that_state_is_deleted():
     words = ["plan", "--from", "4.1", "--to", "3.9", "--seeds", "1"]
     text = CliRunner().invoke(main, words).stdout
     assert "  do:   since 4.0.0 state stores are written by a newer RocksDB" in text
-    assert "!! point of no return: from here on, each direction restores all state" in text
+    assert "!! point of no return: this step deletes the state of each member" in text
+    assert "going back deletes nothing" in text
     done = CliRunner().invoke(main, [*words, "--format", "json"])
     (step,) = json.loads(done.stdout)["steps"]
     assert (step["deletes_state"], step["until"]) == (True, "")
