@@ -147,8 +147,7 @@ def coordinator_gone(run):
 def topic_deleted(run):
     if run.cluster.exists:
         run.cluster.delete_topic()
-        what = "a topic that does not exist" if run.names_deleted else ""
-        _lasting(run, LASTS_S, lambda: _made_anew(run), what)
+        _lasting(run, LASTS_S, lambda: _made_anew(run), "a topic that does not exist")
 
 
 def topic_made_anew(run):
@@ -157,6 +156,7 @@ def topic_made_anew(run):
 
 def _made_anew(run):
     run.cluster.make_anew(b"h")
+    run.anew_poll = run.polls
     if not run.has_ids:
         # Found only if it ends before the position.
         run.skipped |= {v for v, (i, *_) in run.cluster.values.items() if i > 1}

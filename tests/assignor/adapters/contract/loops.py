@@ -15,6 +15,7 @@ from tests.assignor.adapters.contract.calls import Deserializer
 from tests.assignor.adapters.contract.cluster import Stop
 from tests.assignor.adapters.contract.member import (
     INTERVAL_S,
+    METADATA_S,
     POLL_S,
     REQUEST_S,
     Run,
@@ -30,7 +31,7 @@ _SETTINGS = {
     "max_poll_interval_ms": round(INTERVAL_S * 1000),
     "session_timeout_ms": 30_000,
     "request_timeout_ms": round(REQUEST_S * 1000),
-    "metadata_max_age_ms": 10_000,
+    "metadata_max_age_ms": round(METADATA_S * 1000),
     "value_deserializer": Deserializer(),
 }
 
@@ -147,8 +148,7 @@ async def _on_this_thread(function):
 class Aiokafka(Run):
     """`polled` and `commit_next` of aiokafka."""
 
-    # Of a deleted topic only a commit of its offsets says something.
-    has_stores = names_deleted = False
+    has_stores = False
 
     def play(self):
         # No time of other threads is virtual.

@@ -25,6 +25,7 @@ from tests.assignor.adapters.reports.logs import COUNTING, COUNTS, GROUP
 from tests.assignor.embedding.state_stores.logs import Access
 
 INTERVAL_S, REQUEST_S, POLL_S = 60.0, 10.0, 1.0
+METADATA_S = 10.0
 STOP_S = 2 * REQUEST_S + 30.0
 SETTLED_S, RESTART_S = 240.0, 15.0
 _POLLS = 3000
@@ -57,8 +58,6 @@ class Run:
     has_stores = True
     # Whether the client knows topics that were made anew before it reads beyond their end.
     has_ids = False
-    # Whether it says that a topic does not exist.
-    names_deleted = True
     # Whether it warns of a call longer than the interval, on this thread.
     names_slow = True
     # Whether the client has deserializers.
@@ -78,8 +77,8 @@ class Run:
         self.faults = {}  # what lasts -> since when
         self.skipped, self.passed_here, self.settling_s = set(), set(), None
         self.slept_s = 0.0
-        # Partition -> incarnation of its topic that records were processed of.
-        self.seen = {}
+        # The poll in which the topic was last made anew.
+        self.anew_poll = None
         self.stores, self.is_interrupted = None, False
         self._log = _Log(self.clock)
 
@@ -174,7 +173,6 @@ class Run:
         action = self.handlers.pop(0) if self.handlers else None
         if action is not None:
             action(self, value)
-        self.seen[number] = self.cluster.values[value][0]
         self.finished.add(value)
 
     def note_commit(self, offsets):
@@ -183,8 +181,10 @@ class Run:
             if TopicPartition(TOPIC, number) not in self.assigned:
                 self.broken.append(f"commit: {number} at {at} belongs to another member")
             log = self.cluster.parts[number]
-            if self.seen.get(number, 1) != self.cluster.incarnation:
-                continue  # no client commits with the id of a topic
+            if self.polls == self.anew_poll:
+                continue  # no client can know yet, and none commits with the id of a topic
+            if at > log.end_offset:
+                self.broken.append(f"commit: {number} at {at} is of the former topic")
             for offset in range(log.start_offset, min(at, log.end_offset)):
                 if not self._is_done(number, offset):
                     self.broken.append(f"commit: {number} at {at}, and {offset} is not finished")
@@ -317,11 +317,9 @@ class Run:
         with self._others_stores(self.everything) as stores:
             for task in tasks(self.everything):
                 counted |= dict(stores[task][COUNTS].items())
-        # A member without ids may take records of a new topic for those of the former one; the
-        # next member then processes them again.
-        for value in self.cluster.values.keys() - self.skipped:
+        for value in self.cluster.values:
             times = counted.get(value.decode(), 0)
-            if times > 1 or (times < 1 and value in self.finished):
+            if times > 1 or (times < 1 and value in self.finished - self.skipped):
                 self.broken.append(f"state: {value} counts {times} times")
 
 
