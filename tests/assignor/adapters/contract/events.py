@@ -138,10 +138,12 @@ def commit_refused(run):
 
 def commit_blocks(run):
     run.cluster.refusals += [None]
+    run.is_unanswered = True
 
 
 def coordinator_gone(run):
     run.cluster.silent_until_s = run.clock.monotonic() + 25
+    run.is_unanswered = True
 
 
 def topic_deleted(run):

@@ -15,15 +15,8 @@ from assignor.adapters.confluent.events import Call, Change, Rebalanced
 from tests.assignor.adapters.contract.cluster import TOPIC, Metadata, Stop
 from tests.assignor.adapters.contract.confluent import Reader, reader_of
 from tests.assignor.adapters.contract.loops import LOOPS
-from tests.assignor.adapters.contract.member import (
-    INTERVAL_S,
-    METADATA_S,
-    POLL_S,
-    REQUEST_S,
-    Run,
-    count,
-    tasks,
-)
+from tests.assignor.adapters.contract.member import INTERVAL_S, METADATA_S, POLL_S, REQUEST_S, Run
+from tests.assignor.adapters.contract.others import count, tasks
 from tests.assignor.adapters.reports.logs import COUNTING, GROUP, TOPOLOGY
 
 _log = logging.getLogger(__name__)
@@ -57,6 +50,7 @@ class FacadeTasks(Run):
 
     # The member knows topics by their ids.
     release, deserializes, has_ids = (2, 14), False, True
+    has_slices = True
 
     def start(self):
         self.ended = Stop(self.clock)
@@ -177,7 +171,7 @@ class FacadeTasks(Run):
 class FacadePolled(FacadeTasks):
     """An application's own loop over the facade; the thread of the member, not here, warns."""
 
-    has_stores = names_slow = reads_again = False
+    has_stores = names_slow = reads_again = has_slices = False
 
     def commit(self, message):
         with suppress(KafkaException):  # another member has the partition, or no broker answers

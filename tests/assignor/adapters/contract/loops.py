@@ -13,15 +13,8 @@ from assignor.adapters.membership.member import Membership
 from tests.assignor.adapters.contract import aiokafka, kafka_python
 from tests.assignor.adapters.contract.calls import Deserializer
 from tests.assignor.adapters.contract.cluster import Stop
-from tests.assignor.adapters.contract.member import (
-    INTERVAL_S,
-    METADATA_S,
-    POLL_S,
-    REQUEST_S,
-    Run,
-    count,
-    tasks,
-)
+from tests.assignor.adapters.contract.member import INTERVAL_S, METADATA_S, POLL_S, REQUEST_S, Run
+from tests.assignor.adapters.contract.others import count, tasks
 from tests.assignor.adapters.reports.logs import COUNTING, COUNTS, GROUP, TOPOLOGY
 from tests.assignor.embedding.state_stores.logs import Access
 
@@ -51,7 +44,16 @@ class Polled(Run):
             self._is_due = True
             return self.after_poll(poll(*arguments, **options))
 
-        self.consumer.poll = polling
+        commit = self.consumer.commit
+
+        def committing(*arguments, **options):
+            since_s = self.clock.monotonic()
+            try:
+                return commit(*arguments, **options)
+            finally:
+                self.check_answered(since_s)
+
+        self.consumer.poll, self.consumer.commit = polling, committing
         self.consumer._scripted_clock = self.clock
         kafka_python.join(self.consumer, self._once)
         self.assign(self.assigned, frozenset())
@@ -103,7 +105,7 @@ class Polled(Run):
 class Application(Polled):
     """`StreamsApplication`, and with it `run_tasks` of kafka-python."""
 
-    has_stores = True
+    has_stores = has_slices = True
 
     def make(self, **settings):
         self.ended = Stop(self.clock)

@@ -9,10 +9,9 @@
 """
 
 import logging
-from types import SimpleNamespace
 
-from assignor import MemberStopped, TaskStores, UnreadableRecord
-from encoding import TaskId, TopicPartition
+from assignor import MemberStopped, UnreadableRecord
+from encoding import TopicPartition
 from tests.assignor.adapters.contract.cluster import (
     TOPIC,
     Boom,
@@ -21,8 +20,7 @@ from tests.assignor.adapters.contract.cluster import (
     Endless,
     Interrupted,
 )
-from tests.assignor.adapters.reports.logs import COUNTING, COUNTS, GROUP
-from tests.assignor.embedding.state_stores.logs import Access
+from tests.assignor.adapters.contract.others import OtherMember
 
 INTERVAL_S, REQUEST_S, POLL_S = 60.0, 10.0, 1.0
 METADATA_S = 10.0
@@ -41,12 +39,7 @@ class _Log(logging.Handler):
         self.lines.append((self._clock.monotonic(), record.getMessage()))
 
 
-def tasks(partitions):
-    """Return task -> its partitions."""
-    return {TaskId(0, each.partition): (each,) for each in sorted(partitions)}
-
-
-class Run:
+class Run(OtherMember):
     """A member that goes through events; subclasses have its client and its loop.
 
     Attributes:
@@ -64,6 +57,8 @@ class Run:
     deserializes = True
     # Whether what a poll has returned is the loop's, and not the application's yet.
     reads_again = True
+    # Whether the loop polls within a batch.
+    has_slices = False
 
     def __init__(self, events, reset="earliest"):
         self.clock = Clock()
@@ -79,6 +74,9 @@ class Run:
         self.slept_s = 0.0
         # The poll in which the topic was last made anew.
         self.anew_poll = None
+        # Whether a broker has left a request of the group unanswered.
+        self.is_unanswered = False
+        self.longest_s, self.polled_s = 0.0, 0.0
         self.stores, self.is_interrupted = None, False
         self._log = _Log(self.clock)
 
@@ -126,6 +124,7 @@ class Run:
     def sleep(self, seconds):
         """Let the function that processes records take so long."""
         self.slept_s += seconds
+        self.longest_s = max(self.longest_s, seconds)
         self.clock.sleep(seconds)
 
     def attention_since(self, since_s):
@@ -136,6 +135,10 @@ class Run:
     def before_poll(self):
         """Let the next event happen, or end once everything is processed."""
         self.polls += 1
+        between_s = self.clock.monotonic() - self.polled_s
+        if self.has_slices and self.polled_s and self.longest_s < INTERVAL_S < between_s:
+            self.broken.append(f"late: {between_s:.0f} s between two polls, for several records")
+        self.longest_s = 0.0
         if self.polls > _POLLS:
             raise Endless(f"{_POLLS} polls")
         if self.events:
@@ -150,6 +153,7 @@ class Run:
 
     def after_poll(self, polled):
         """Return what the client has polled, unless a signal comes meanwhile."""
+        self.polled_s = self.clock.monotonic()
         if self.is_interrupted and polled and self.reads_again:
             self.is_interrupted = False
             raise Interrupted
@@ -174,6 +178,12 @@ class Run:
         if action is not None:
             action(self, value)
         self.finished.add(value)
+
+    def check_answered(self, since_s):
+        """Check that a commit has not waited, though each of its requests was answered."""
+        took_s = self.clock.monotonic() - since_s
+        if took_s >= REQUEST_S and not self.is_unanswered:
+            self.broken.append(f"blocked: a commit took {took_s:.0f} s")
 
     def note_commit(self, offsets):
         """Check what the member commits."""
@@ -219,12 +229,14 @@ class Run:
                 return
             if restarts > 1:
                 self.clock.sleep(RESTART_S)
-            self.stopped_s, self.settling_s = None, None
+            self.stopped_s, self.settling_s, self.polled_s = None, None, 0.0
             self.assigned, self.passed_here = self.everything, set()
             self.start()
             self._run_member()
             self.assigned = frozenset()
             self.end()
+            if self.reset == "none":
+                self._set_offsets()
         left = self.left()
         if left and not self.broken:
             self.broken.append(f"stuck: {len(left)} records are not processed: {left}")
@@ -262,77 +274,9 @@ class Run:
     def _raised(self, error):
         self.raised.append((self.clock.monotonic(), error))
 
-    # Another member
-
-    def take_over(self, partitions):
-        """Process the partitions as another member of the same group, up to a record it cannot."""
-        with self._others_stores(partitions) as stores:
-            for each in sorted(partitions):
-                log = self.cluster.parts[each.partition]
-                at = max(self.cluster.committed.get(each, 0), log.start_offset)
-                if not self.cluster.exists or at > log.end_offset:
-                    continue
-                records = self._readable(each.partition, at)
-                if stores is not None:
-                    self._process_all(stores, {each: records})
-                self.finished |= {record.value for record in records}
-                if records:
-                    self.cluster.committed[each] = records[-1].offset + 1
-
-    def _others_stores(self, partitions):
-        if not self.has_stores:
-            return _Nothing()
-        stores = self.new_stores()
-        stores.on_tasks_assigned(tasks(partitions), {})
-        self._process_all(stores, {})
-        return stores
-
-    def _process_all(self, stores, batch):
-        while True:
-            stores.process(batch, count)
-            batch = {}
-            if not stores.waiting and not stores.has_rest:
-                return
-
-    def _readable(self, number, at):
-        found = []
-        by_place = {place: value for value, place in self.cluster.values.items()}
-        while (value := by_place.get((self.cluster.incarnation, number, at))) is not None:
-            found.append(
-                SimpleNamespace(topic=TOPIC, partition=number, offset=at, timestamp=1, value=value)
-            )
-            at += 1
-        return found
-
-    def new_stores(self):
-        """Return the state of a member, with changelogs in memory."""
-        return TaskStores(
-            COUNTING, [COUNTS], application_id=GROUP, access=Access(self.cluster, lambda _: None)
-        )
-
-    def _check_state(self):
-        """Check the state that a new member restores, once it has processed the rest."""
-        self.take_over(self.everything)
-        counted = {}
-        with self._others_stores(self.everything) as stores:
-            for task in tasks(self.everything):
-                counted |= dict(stores[task][COUNTS].items())
-        for value in self.cluster.values:
-            times = counted.get(value.decode(), 0)
-            if times > 1 or (times < 1 and value in self.finished - self.skipped):
-                self.broken.append(f"state: {value} counts {times} times")
-
-
-class _Nothing:
-    def __enter__(self):
-        return None
-
-    def __exit__(self, *_):
-        """Nothing is open."""
-
-
-def count(record, state):
-    """Count a record of any client."""
-    value = record.value() if callable(record.value) else record.value
-    counts = state[COUNTS]
-    counts.put(value.decode(), counts.get(value.decode(), 0) + 1)
+    def _set_offsets(self):
+        """Set the offsets of the group that it does not have, as kafka-consumer-groups does."""
+        for number, log in self.cluster.parts.items():
+            at = self.cluster.committed.get((TOPIC, number), -1)
+            if not log.start_offset <= at <= log.end_offset:
+                self.cluster.committed[TopicPartition(TOPIC, number)] = log.start_offset

@@ -7,6 +7,7 @@ event alone and a part of the sequences of three, `make nightly` a quarter of th
 
 import pytest
 
+from assignor import MemberStopped
 from tests.assignor.adapters.contract.events import EVENTS
 from tests.assignor.adapters.contract.explore import LOOPS, play, sequences
 from tests.nightly import sample
@@ -22,6 +23,8 @@ BROKEN = [
     ("handler_raises", "topic_made_anew"),
     ("commit_refused", "topic_made_anew"),
     ("retention", "topic_deleted"),
+    # A batch took longer than the interval, so that two members processed it in turn.
+    ("handler_is_slow", "handler_is_slow", "handler_is_slow"),
     # The member begins at the end of a topic that was made anew meanwhile.
     ("stop", "topic_made_anew"),
 ]
@@ -37,6 +40,13 @@ def test_each_event_alone(loop, event):
 @pytest.mark.parametrize("loop", LOOPS)
 def test_sequences_that_have_broken_a_rule(loop, sequence):
     assert play(loop, sequence).broken == []
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_lost_records_without_a_reset(loop):
+    run = play(loop, ["retention"], reset="none")
+    assert run.broken == []
+    assert any(isinstance(error, MemberStopped) for _, error in run.raised)
 
 
 @pytest.mark.parametrize("loop", LOOPS)
