@@ -24,6 +24,7 @@ from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.ranges import log_ranges, refresh_metadata, topic_id
+from assignor.adapters.kafka_python.records import drop_fetched
 from assignor.adapters.membership import attached_member
 from assignor.adapters.poll_arguments import check_offsets, check_timeout, is_closed, stop_event
 from assignor.adapters.processing import BlockingLoop, GroupConsumer, consumed, own_resets
@@ -116,6 +117,11 @@ class ConsumerLoop(GroupConsumer):
         if asks:
             refresh_metadata(self.consumer)
         return {topic: topic_id(self.consumer, topic) for topic in super().topic_ids(asks=asks)}
+
+    def seek(self, offsets: Mapping[Any, int]) -> None:
+        """Read these partitions from other offsets, those that are still assigned."""
+        super().seek(offsets)
+        drop_fetched(self.consumer, offsets.keys())
 
     def paused(self) -> AbstractSet[Any]:
         """Return the partitions of which nothing is fetched."""

@@ -72,7 +72,10 @@ class LoopClient(Protocol):
         """
 
     def seek(self, offsets: Mapping[Any, int]) -> None:
-        """Read these partitions from other offsets, those that are still assigned."""
+        """Read these partitions from other offsets, those that are still assigned.
+
+        What is fetched of them is fetched again, also at their own position.
+        """
 
     def leave(self) -> None:
         """Leave the group; asks the cluster."""

@@ -74,6 +74,8 @@ class Run(OtherMember):
         self.slept_s = 0.0
         # The poll in which the topic was last made anew.
         self.anew_poll = None
+        # When every client knows by its metadata that this has happened: it then reads it again.
+        self.anew_known_s = 0.0
         # Whether a broker has left a request of the group unanswered.
         self.is_unanswered = False
         self.longest_s, self.polled_s = 0.0, 0.0
@@ -135,10 +137,12 @@ class Run(OtherMember):
     def before_poll(self):
         """Let the next event happen, or end once everything is processed."""
         self.polls += 1
-        between_s = self.clock.monotonic() - self.polled_s
+        now_s = self.clock.monotonic()
+        between_s = now_s - self.polled_s
         if self.has_slices and self.polled_s and self.longest_s < INTERVAL_S < between_s:
             self.broken.append(f"late: {between_s:.0f} s between two polls, for several records")
-        self.longest_s = 0.0
+        # Of a poll that raises only the begin is known.
+        self.longest_s, self.polled_s = 0.0, now_s
         if self.polls > _POLLS:
             raise Endless(f"{_POLLS} polls")
         if self.events:
@@ -249,14 +253,8 @@ class Run(OtherMember):
                 self.loop()
             except UnreadableRecord as error:
                 self._raised(error)
-                where = self.cluster.incarnation, error.partition, error.offset
-                if where in self.passed_here:
-                    self.broken.append(f"unreadable: {where} was passed over already")
+                if not self._pass_over(error):
                     return
-                self.passed.add(where)
-                self.passed_here.add(where)
-                if TopicPartition(TOPIC, error.partition) in self.assigned:
-                    self.seek(error.partition, error.offset + 1)
             except (Boom, Interrupted) as error:
                 self._raised(error)
                 if isinstance(error, Boom) and not self.has_stores:
@@ -270,6 +268,19 @@ class Run(OtherMember):
                     took_s = ended_s - self.stopped_s
                     self.broken.append(f"stop: the loop ended {took_s:.0f} s later")
                 return
+
+    def _pass_over(self, error):
+        """Seek past a record that cannot be read; return False if that was done already."""
+        where = self.cluster.incarnation, error.partition, error.offset
+        if where in self.passed_here:
+            self.broken.append(f"unreadable: {where} was passed over already")
+            return False
+        self.passed.add(where)
+        if self.clock.monotonic() >= self.anew_known_s:
+            self.passed_here.add(where)
+        if TopicPartition(TOPIC, error.partition) in self.assigned:
+            self.seek(error.partition, error.offset + 1)
+        return True
 
     def _raised(self, error):
         self.raised.append((self.clock.monotonic(), error))
