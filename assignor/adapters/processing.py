@@ -1,7 +1,15 @@
 """What makes the calls of a poll loop, for clients whose calls block and those with coroutines."""
 
 import threading
-from collections.abc import AsyncGenerator, Collection, Generator, Iterator, Mapping, MutableMapping
+from collections.abc import (
+    AsyncGenerator,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+)
 from contextlib import contextmanager
 from inspect import GEN_CLOSED, getgeneratorstate, isawaitable
 from typing import Any, TypeVar
@@ -11,7 +19,15 @@ from assignor.adapters.membership import EmbeddedMember
 from assignor.adapters.poll_arguments import check_member, is_closed
 from assignor.adapters.threads import LOOP_END
 from assignor.embedding import Handler, TaskStores
-from assignor.embedding.loops import PolledBatch, PollLoop, Steps, TaskClient, TaskEngine
+from assignor.embedding.loops import (
+    DeletedTopics,
+    InputWatch,
+    PolledBatch,
+    PollLoop,
+    Steps,
+    TaskClient,
+    TaskEngine,
+)
 
 _Result = TypeVar("_Result")
 
@@ -87,6 +103,7 @@ class GroupConsumer:
         timeout_ms: of each poll.
         begun: partition -> where reading has begun, as the client's records note it; each poll
             empties it first.
+        reset: `auto_offset_reset` of the consumer, as far as the loop has to do it.
     """
 
     def __init__(
@@ -95,7 +112,9 @@ class GroupConsumer:
         assignor: EmbeddedMember,
         timeout_ms: int,
         begun: MutableMapping[Any, int],
+        reset: str,
     ) -> None:
+        self.input = InputWatch(reset, deleted_topics(getattr(consumer, "_coordinator", None)))
         self.consumer = consumer
         self.assignor = assignor
         self.timeout_ms = timeout_ms
@@ -130,8 +149,10 @@ class GroupConsumer:
         return {each: at for each, at in self.begun.items() if each in partitions}
 
     def topic_ids(self, *, asks: bool) -> Mapping[str, UUID | None]:  # noqa: ARG002 unknown here
-        """Return topic -> id: none is known here."""
-        return {}
+        """Return topic -> None, of the assigned topics that the client finds."""
+        client = getattr(self.consumer, "_client", None)
+        topics = {partition.topic for partition in self.consumer.assignment()}
+        return dict.fromkeys(known_topics(getattr(client, "cluster", None), topics))
 
     def seek(self, offsets: Mapping[Any, int]) -> None:
         """Read these partitions from other offsets, those that are still assigned."""
@@ -150,6 +171,27 @@ def consumed(assignment: Any) -> Mapping[Any, int]:
     return {partition: position.offset for partition, position in found.items()}
 
 
+def known_topics(cluster: Any, topics: Iterable[str]) -> list[str]:
+    """Return the topics that a client's metadata have, or that it may not describe, sorted.
+
+    Args:
+        cluster: the metadata; None: it has none.
+        topics: in question.
+    """
+    if cluster is None:
+        return sorted(topics)
+    hidden = getattr(cluster, "unauthorized_topics", ())
+    return [t for t in sorted(topics) if t in hidden or cluster.partitions_for_topic(t)]
+
+
+def deleted_topics(holder: object) -> DeletedTopics:
+    """Return what names topics that are gone for a consumer, whose coordinator has it."""
+    found: DeletedTopics = getattr(holder, "deleted_topics", None) or DeletedTopics()
+    if holder is not None:
+        holder.deleted_topics = found  # type: ignore[attr-defined] # the client's own object
+    return found
+
+
 class BlockingLoop:
     """A poll loop over a consumer whose calls block.
 
@@ -157,14 +199,11 @@ class BlockingLoop:
         client: the consumer.
         loop: of this consumer alone.
         ended: ends the loop, and each of its pauses, when set.
-        reset: `auto_offset_reset` of the consumer, as far as the loop has to do it.
     """
 
-    def __init__(
-        self, client: TaskClient, loop: PollLoop, ended: threading.Event, reset: str = "none"
-    ) -> None:
+    def __init__(self, client: TaskClient, loop: PollLoop, ended: threading.Event) -> None:
         self._ended = ended
-        self._engine = TaskEngine(client, loop, ended.is_set, ended.wait, reset)
+        self._engine = TaskEngine(client, loop, ended.is_set, ended.wait)
 
     def batches(self) -> Iterator[PolledBatch]:
         """Yield what polls return, as `Engine.batches`."""

@@ -52,14 +52,16 @@ Three things have an offset: a consumer its position, the state of a task its in
 copy of a store its changelog. Topics can be made anew, lose or delete records, and operators set
 offsets of groups. So each offset is compared with the log as it is: a position when the client
 has lost it (the loops set `auto_offset_reset` of the client to none while they run, and do what it
-said) and when the id of its topic changes; the state of a task when the task is taken over, and
-before records are passed over that it seems to have; a copy before its changelog is read. Each
-line of the log has both offsets and what to do: see [messages](operations.md#input).
+said) and when the id of its topic changes; the state of a task when the task is taken over, before
+records are passed over that it seems to have, before its first record of a partition, and after
+the position has changed; a copy before its changelog is read. Each line of the log has both offsets
+and what to do: see [messages](operations.md#input).
 
 Topics are compared by their ids. Brokers before 2.8 have none, aiokafka 0.14 asks for none, and
-with confluent-kafka they are those that the member had last. Then a topic that was made anew while
-it is read is found if it ends before the position. The state of a task keeps the ids of its input,
-with all clients, and finds such a topic when the task is taken over.
+with confluent-kafka they are those that the member had last. Until a client has the new id, a
+topic that was made anew while it is read is found if it ends before the position. The state of a
+task keeps the ids of its input, with all clients, and finds such a topic when the task is taken
+over.
 
 A changelog should have all that a local copy has. If it was deleted or has lost records, the copy
 of a task's last owner is worth more than what is left: it has all of the state, and no other copy
@@ -91,9 +93,10 @@ seek back: what was taken and not delivered is read again
 | from its first record if `close` was called, else from the offset last stored or committed
 
 continue where the input is
-| lost positions; with kafka-python also topics that were made anew
+| lost positions, and topics that were made anew, except with aiokafka; a warning names topics that
+  are gone
 | the same
-| lost positions
+| the same
 
 commit
 | the application, by `commit_next`, before the next poll
@@ -163,7 +166,8 @@ a commit is refused in a rebalance
 | commit again
 
 a source topic is deleted
-| offsets of all other topics are committed immediately; a warning names the topic once
+| offsets of all other topics are committed immediately; a warning names the topic once, at a commit
+  or after half a minute
 | the same with `commit_next`. Without an assignor, kafka-python's `commit` returns after
   `request_timeout_ms`, and aiokafka's never
 

@@ -78,11 +78,10 @@ async def polled(
     begun = getattr(getattr(fetcher, "_records", None), "begun", {})
     with own_resets(fetcher, _STRATEGY, OffsetResetStrategy.NONE) as before:
         engine = Engine(
-            ConsumerLoop(consumer, assignor, timeout_ms, begun),
+            ConsumerLoop(consumer, assignor, timeout_ms, begun, OffsetResetStrategy.to_str(before)),
             loop,
             ended.is_set,
             lambda wait_s: _wait(ended, wait_s),
-            OffsetResetStrategy.to_str(before),
         )
         async with aclosing(await_out(engine.batches())) as found:
             async for batch in found:

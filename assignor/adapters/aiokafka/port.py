@@ -28,8 +28,8 @@ from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError
 
 from assignor.adapters.membership import Cancellable, readable_metadata, unusable_answer
 from assignor.adapters.poll_arguments import is_closed
+from assignor.adapters.processing import deleted_topics
 from assignor.embedding import error_text, fatal_reason
-from assignor.embedding.loops import DeletedTopics
 from assignor.logs import line_logger
 from assignor.rebalance import read_consumer_subscription
 from encoding import DecodeError, TopicPartition
@@ -284,7 +284,7 @@ def commit_existing_topics(consumer: Any) -> None:
     commit = coordinator._commit_all = coordinator._do_commit_offsets  # noqa: SLF001 no hook for it
     client = consumer._client  # noqa: SLF001 as above; the consumer itself may be dropped
     gone: set[Any] = set()
-    deleted = DeletedTopics()
+    deleted = deleted_topics(coordinator)
 
     def is_unknown(partition: Any) -> bool:
         return partition.partition not in (

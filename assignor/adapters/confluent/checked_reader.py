@@ -9,11 +9,14 @@ polls again at once leaves it no gap.
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from weakref import ref
 
 import confluent_kafka
+from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.offsets import partition_of
+from assignor.adapters.confluent.reader import Reaches
 from assignor.adapters.confluent.serving import CLOSED
 from assignor.adapters.processing import check_not_processing
 from assignor.adapters.threads import OneThread, Turns
@@ -134,3 +137,21 @@ class CheckedReader(confluent_kafka.Consumer):
     def __exit__(self, *_: object) -> None:
         """Close."""
         self.close()
+
+
+def reader_reaches(reader: "ref[CheckedReader]") -> Reaches:
+    """Return what asks a broker for a topic's metadata; a reader that is gone or closed has it."""
+
+    def reaches(topic: str, timeout_s: float) -> bool:
+        consumer = reader()
+        if consumer is None:
+            return True
+        try:
+            CheckedReader.list_topics(consumer, topic, timeout_s)
+        except KafkaException:
+            return False
+        except RuntimeError:  # closed
+            return True
+        return True
+
+    return reaches

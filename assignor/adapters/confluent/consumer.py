@@ -10,7 +10,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
-from assignor.adapters.confluent.checked_reader import CheckedReader, in_turn
+from assignor.adapters.confluent.checked_reader import CheckedReader, in_turn, reader_reaches
 from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.errors import check_timeout, refused
 from assignor.adapters.confluent.events import Change, Mailbox
@@ -24,7 +24,7 @@ from assignor.adapters.confluent.offsets import (
     read_one,
     refuse_foreign,
 )
-from assignor.adapters.confluent.reader import ReaderWatch, reader_reaches
+from assignor.adapters.confluent.reader import ReaderWatch
 from assignor.adapters.confluent.serving import RebalanceCallback, Serving
 from assignor.adapters.confluent.settings import divided
 from assignor.adapters.confluent.topics import (

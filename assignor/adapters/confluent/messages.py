@@ -1,9 +1,12 @@
-"""Messages that `poll` returns: errors of the member."""
+"""Messages that `poll` returns: errors of the member, and records by partition."""
 
+from collections.abc import Iterable
 from typing import Any, Final, Protocol, cast
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, KafkaError, Message
 from confluent_kafka import TopicPartition as Position
+
+from encoding import TopicPartition
 
 _NO_TIMESTAMP: Final = (TIMESTAMP_NOT_AVAILABLE, 0)
 
@@ -100,3 +103,13 @@ def error_message(error: KafkaError) -> Message:
         return Message(error=error)
     except TypeError:  # below 2.13 only librdkafka's own calls make messages
         return cast("Message", ErrorMessage(error))
+
+
+def by_partition(messages: Iterable[Message]) -> dict[TopicPartition, list[Message]]:
+    """Return partition -> records of these messages, errors left out."""
+    records: dict[TopicPartition, list[Message]] = {}
+    for message in messages:
+        if message.error() is None:
+            partition = TopicPartition(message.topic() or "", message.partition() or 0)
+            records.setdefault(partition, []).append(message)
+    return records

@@ -1,48 +1,36 @@
 """A consumer's records processed into state stores: poll, restore, process, commit."""
 
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from confluent_kafka import (
-    OFFSET_BEGINNING,
-    OFFSET_END,
-    OFFSET_INVALID,
     KafkaError,
     KafkaException,
-    Message,
 )
 from confluent_kafka import TopicPartition as Position
 from kafka.errors import KafkaError as ClientError
 
 from assignor.adapters.confluent.errors import commit_error, message_error
 from assignor.adapters.confluent.handover import DeferredListener
-from assignor.adapters.confluent.offsets import StoredOffsets, partition_of
+from assignor.adapters.confluent.messages import by_partition
+from assignor.adapters.confluent.offsets import partition_of
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.kafka_python import topic_id
 from assignor.adapters.poll_arguments import stop_event
-from assignor.adapters.processing import BlockingLoop, result_of
+from assignor.adapters.processing import BlockingLoop, known_topics
 from assignor.config import check_handler
 from assignor.embedding import COMMIT_METADATA, Handler, TaskStores
 from assignor.embedding.loops import (
     Batch,
-    DeletedTopics,
-    InputWatch,
-    LoopFacts,
     PollLoop,
-    Step,
-    Then,
-    decide,
     log_late_commit,
-    lost_positions,
-    settle,
 )
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
-from encoding import TopicPartition
 
 if TYPE_CHECKING:  # it reads by what is here
     from assignor.adapters.confluent.consumer import Consumer
@@ -59,7 +47,6 @@ _SETTING_NAMES: Final = MappingProxyType(
     }
 )
 _RANGE_S: Final = 5.0
-_RESETS: Final = {OFFSET_BEGINNING: "earliest", OFFSET_END: "latest"}
 
 
 def run_tasks(
@@ -140,7 +127,7 @@ class ConsumerLoop:
         self._timeout = timeout
         self._max_records = max_records
         self._failure: Exception | None = None
-        self._deleted = DeletedTopics()
+        self.input = consumer._serving.input.watch
 
     @property
     def is_closed(self) -> bool:
@@ -202,10 +189,12 @@ class ConsumerLoop:
         return {each: ask(Position(*each), self._timeout) for each in partitions}
 
     def topic_ids(self, *, asks: bool) -> Mapping[str, UUID | None]:  # noqa: ARG002 on a thread
-        """Return topic -> id of the topics that are read, as the member has them."""
+        """Return topic -> id of the topics that are read, of those that the member finds."""
         member = self._consumer._member._consumer
-        topics = sorted({each.topic for each in self._consumer._serving.read})
-        return {topic: member and topic_id(member, topic) for topic in topics}
+        topics = {each.topic for each in self._consumer._serving.read}
+        found = known_topics(member and member._cluster, topics & self._consumer._member.topics)
+        own = dict.fromkeys(topics - self._consumer._member.topics)
+        return own | {topic: member and topic_id(member, topic) for topic in found}
 
     def seek(self, offsets: Mapping[Any, int]) -> None:
         """Read these partitions from other offsets, those that are still assigned."""
@@ -250,7 +239,7 @@ class ConsumerLoop:
             failed = {each.topic: refused.args[0] for each in offsets}
         for topic, error in failed.items():
             if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                self._deleted.log(topic)
+                self.input.deleted.log(topic)
         late = [each for each in failed.values() if each.code() != KafkaError.UNKNOWN_TOPIC_OR_PART]
         for error in late:
             log_late_commit(commit_error(error))
@@ -259,91 +248,3 @@ class ConsumerLoop:
     def leave(self) -> None:
         """Leave the group."""
         self._consumer.unsubscribe()
-
-
-def by_partition(messages: Iterable[Message]) -> dict[TopicPartition, list[Message]]:
-    """Return partition -> records of these messages, errors left out."""
-    records: dict[TopicPartition, list[Message]] = {}
-    for message in messages:
-        if message.error() is None:
-            partition = TopicPartition(message.topic() or "", message.partition() or 0)
-            records.setdefault(partition, []).append(message)
-    return records
-
-
-class ReaderInput:
-    """The lost positions of the partitions that one consumer reads.
-
-    librdkafka reports them (its `auto.offset.reset` is "error"), and they are settled here.
-
-    Args:
-        settings: of the consumer.
-        stored: what is stored and committed of its partitions.
-    """
-
-    def __init__(self, settings: Settings, stored: StoredOffsets) -> None:
-        self._watch = InputWatch(_RESETS.get(settings.reset_offset, "error"))
-        self._stored = stored
-        self._lost: dict[TopicPartition, int | None] = {}
-        # Partition -> (position that librdkafka tells by mistake, None: any; the right one), until
-        # something is returned of it.
-        self._mistaken: dict[TopicPartition, tuple[int | None, int]] = {}
-
-    def take(self, consumer: Any, messages: Sequence[Message]) -> list[Message]:
-        """Return what the application gets of these messages; settle lost positions."""
-        taken = [
-            message
-            for message in messages
-            if (message.error() is None and not self._mistaken) or self._keeps(message)
-        ]
-        for partition, at in sorted(self._lost.items(), key=lambda item: item[0]):
-            try:
-                found = result_of(settle(ConsumerLoop(consumer), self._watch, {partition: at}))
-            except KafkaException as error:  # at the next call
-                self._lost[partition] = at
-                _log.info("%s [%s] is not read yet: %s", *partition, error)
-                continue
-            self._lost.pop(partition, None)
-            for each, offset in found.items():
-                self._stored.settled(each, offset)
-        return taken
-
-    def positions(self, found: list[Position]) -> list[Position]:
-        """Return positions of librdkafka as they are: below 2.14 it has passed an error.
-
-        It knows of no seek until it returns something.
-        """
-        return [self._position(each) for each in found]
-
-    def _position(self, position: Position) -> Position:
-        mistake = self._mistaken.get(partition_of(position))
-        if mistake is None or mistake[0] not in (None, position.offset):
-            return position
-        return Position(position.topic, position.partition, mistake[1])
-
-    def sought(self, position: Position) -> None:
-        """Note where a partition was sought, unless that is a logical offset."""
-        if position.offset >= 0:
-            self._mistaken[partition_of(position)] = None, position.offset
-
-    def _keeps(self, message: Message) -> bool:
-        given = message.error()
-        where = TopicPartition(message.topic() or "", message.partition() or 0)
-        self._mistaken.pop(where, None)
-        if given is None:
-            return True
-        if (offset := message.offset()) is not None and offset >= 0:
-            is_lost = given.code() == KafkaError._AUTO_OFFSET_RESET
-            self._mistaken[where] = offset + 1, OFFSET_INVALID if is_lost else offset
-        error = message_error(message)
-        facts = LoopFacts(step=Step.POLL, error=error, resets=self._watch.resets)
-        if decide(facts).then is not Then.SETTLE:
-            return True
-        self._lost |= lost_positions(error)
-        return False
-
-    def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """Drop what is known of partitions that are read elsewhere, or no more."""
-        for each in partitions:
-            self._lost.pop(each, None)
-            self._mistaken.pop(each, None)

@@ -1,45 +1,51 @@
-"""Finds a reader that reaches no broker while the member of its group does.
+"""What librdkafka as a reader alone does not do: settle lost positions, and notice that it is lost.
 
-librdkafka forgets all brokers when a metadata answer names none (librdkafka issue 5301; it happens
-while a cluster restarts). It may never connect again, and heartbeats of the member would keep
-partitions that nobody reads.
+It may reach no broker while the member of its group does: librdkafka forgets all brokers when a
+metadata answer names none (librdkafka issue 5301; it happens while a cluster restarts). It may
+never connect again, and heartbeats of the member would keep partitions that nobody reads.
 """
 
 import time
-from collections.abc import Callable
-from typing import Final
-from weakref import ref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from confluent_kafka import KafkaException
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    OFFSET_INVALID,
+    KafkaError,
+    KafkaException,
+    Message,
+)
+from confluent_kafka import TopicPartition as Position
 
-from assignor.adapters.confluent.checked_reader import CheckedReader
+from assignor.adapters.confluent.errors import message_error
 from assignor.adapters.confluent.events import Call, Mailbox
+from assignor.adapters.confluent.offsets import StoredOffsets, partition_of
+from assignor.adapters.confluent.processing import ConsumerLoop
 from assignor.adapters.confluent.settings import Settings
+from assignor.adapters.processing import result_of
+from assignor.embedding.loops import (
+    InputWatch,
+    LoopFacts,
+    Step,
+    Then,
+    decide,
+    lost_positions,
+    settle,
+)
+from assignor.logs import line_logger
+from encoding import TopicPartition
+
+_log = line_logger(__name__)
 
 _CHECKS: Final = 3
 """Checks within the limit."""
 _ANSWER_S: Final = 2.0
 _SECOND_MS: Final = 1000
+_RESETS: Final = {OFFSET_BEGINNING: "earliest", OFFSET_END: "latest"}
 
 Reaches = Callable[[str, float], bool]
-
-
-def reader_reaches(reader: "ref[CheckedReader]") -> Reaches:
-    """Return what asks a broker for a topic's metadata; a reader that is gone or closed has it."""
-
-    def reaches(topic: str, timeout_s: float) -> bool:
-        consumer = reader()
-        if consumer is None:
-            return True
-        try:
-            CheckedReader.list_topics(consumer, topic, timeout_s)
-        except KafkaException:
-            return False
-        except RuntimeError:  # closed
-            return True
-        return True
-
-    return reaches
 
 
 class ReaderWatch:
@@ -101,3 +107,97 @@ class ReaderWatch:
         if has_reached:
             self._reached_s = self._checked_s
         self._is_asked = False
+
+
+class ReaderInput:
+    """The lost positions of the partitions that one consumer reads.
+
+    librdkafka reports them (its `auto.offset.reset` is "error"), and they are settled here.
+
+    Args:
+        settings: of the consumer.
+        stored: what is stored and committed of its partitions.
+
+    Attributes:
+        watch: finds where the consumer continues.
+    """
+
+    def __init__(self, settings: Settings, stored: StoredOffsets) -> None:
+        self.watch = InputWatch(_RESETS.get(settings.reset_offset, "error"))
+        self._stored = stored
+        self._lost: dict[TopicPartition, int | None] = {}
+        # Partition -> (position that librdkafka tells by mistake, None: any; the right one), until
+        # something is returned of it.
+        self._mistaken: dict[TopicPartition, tuple[int | None, int]] = {}
+
+    def take(self, consumer: Any, messages: Sequence[Message]) -> list[Message]:
+        """Return what the application gets of these messages; settle lost positions."""
+        taken = [
+            message
+            for message in messages
+            if (message.error() is None and not self._mistaken) or self._keeps(message)
+        ]
+        if not messages:
+            client = ConsumerLoop(consumer)
+            ids = client.topic_ids(asks=False)
+            for partition in self.watch.look(ids, client.assigned(), time.monotonic()):
+                self._settle(consumer, partition, {})
+        for partition, at in sorted(self._lost.items(), key=lambda item: item[0]):
+            if self._settle(consumer, partition, {partition: at}):
+                self._lost.pop(partition, None)
+            else:  # at the next call
+                self._lost[partition] = at
+        return taken
+
+    def _settle(
+        self, consumer: Any, partition: TopicPartition, lost: Mapping[TopicPartition, int | None]
+    ) -> bool:
+        """Settle lost positions, and those in new topics; return whether that was possible."""
+        try:
+            found = result_of(settle(ConsumerLoop(consumer), lost))
+        except KafkaException as error:
+            _log.info("%s [%s] is not read yet: %s", *partition, error)
+            return False
+        for each, offset in found.items():
+            self._stored.settled(each, offset)
+        return True
+
+    def positions(self, found: list[Position]) -> list[Position]:
+        """Return positions of librdkafka as they are: below 2.14 it has passed an error.
+
+        It knows of no seek until it returns something.
+        """
+        return [self._position(each) for each in found]
+
+    def _position(self, position: Position) -> Position:
+        mistake = self._mistaken.get(partition_of(position))
+        if mistake is None or mistake[0] not in (None, position.offset):
+            return position
+        return Position(position.topic, position.partition, mistake[1])
+
+    def sought(self, position: Position) -> None:
+        """Note where a partition was sought, unless that is a logical offset."""
+        if position.offset >= 0:
+            self._mistaken[partition_of(position)] = None, position.offset
+
+    def _keeps(self, message: Message) -> bool:
+        given = message.error()
+        where = TopicPartition(message.topic() or "", message.partition() or 0)
+        self._mistaken.pop(where, None)
+        if given is None:
+            return True
+        if (offset := message.offset()) is not None and offset >= 0:
+            is_lost = given.code() == KafkaError._AUTO_OFFSET_RESET
+            self._mistaken[where] = offset + 1, OFFSET_INVALID if is_lost else offset
+        error = message_error(message)
+        facts = LoopFacts(step=Step.POLL, error=error, resets=self.watch.resets)
+        if decide(facts).then is not Then.SETTLE:
+            return True
+        self._lost |= lost_positions(error)
+        return False
+
+    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+        """Drop what is known of partitions that are read elsewhere, or no more."""
+        for each in partitions:
+            self._lost.pop(each, None)
+            self._mistaken.pop(each, None)

@@ -22,9 +22,10 @@ from assignor.adapters.confluent.events import (
     Mailbox,
     Rebalanced,
 )
-from assignor.adapters.confluent.messages import Reader, error_message
+from assignor.adapters.confluent.messages import Reader, by_partition, error_message
 from assignor.adapters.confluent.offsets import partition_of
-from assignor.adapters.confluent.processing import ConsumerLoop, ReaderInput, by_partition
+from assignor.adapters.confluent.processing import ConsumerLoop
+from assignor.adapters.confluent.reader import ReaderInput
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.threads import SECOND_THREAD, OneThread, Turns
 from assignor.embedding.loops import LoopFacts, Step, Then, decide, first_offsets, seek_back

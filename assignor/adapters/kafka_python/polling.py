@@ -24,6 +24,7 @@ from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.ranges import log_ranges, refresh_metadata, topic_id
+from assignor.adapters.kafka_python.records import drop_fetched
 from assignor.adapters.membership import attached_member
 from assignor.adapters.poll_arguments import check_offsets, check_timeout, is_closed, stop_event
 from assignor.adapters.processing import BlockingLoop, GroupConsumer, consumed, own_resets
@@ -66,9 +67,11 @@ class SilenceWatch:
 class ConsumerLoop(GroupConsumer):
     """`TaskClient` of a `KafkaConsumer`; arguments as `GroupConsumer`."""
 
-    def __init__(self, consumer: Any, assignor: StreamsAssignor, timeout_ms: int) -> None:
+    def __init__(
+        self, consumer: Any, assignor: StreamsAssignor, timeout_ms: int, reset: str
+    ) -> None:
         records = getattr(getattr(consumer, "_fetcher", None), "PartitionRecords", None)
-        super().__init__(consumer, assignor, timeout_ms, getattr(records, "begun", {}))
+        super().__init__(consumer, assignor, timeout_ms, getattr(records, "begun", {}), reset)
         self._silence = SilenceWatch()
 
     def poll(self, max_records: int | None, *, waits: bool) -> Batch:
@@ -110,11 +113,15 @@ class ConsumerLoop(GroupConsumer):
         return log_ranges(self.consumer, partitions)
 
     def topic_ids(self, *, asks: bool) -> Mapping[str, UUID | None]:
-        """Return topic -> id of the assigned topics, as far as the metadata have them."""
+        """Return topic -> id of the assigned topics that the metadata have."""
         if asks:
             refresh_metadata(self.consumer)
-        topics = sorted({partition.topic for partition in self.consumer.assignment()})
-        return {topic: topic_id(self.consumer, topic) for topic in topics}
+        return {topic: topic_id(self.consumer, topic) for topic in super().topic_ids(asks=asks)}
+
+    def seek(self, offsets: Mapping[Any, int]) -> None:
+        """Read these partitions from other offsets, those that are still assigned."""
+        super().seek(offsets)
+        drop_fetched(self.consumer, offsets.keys())
 
     def paused(self) -> AbstractSet[Any]:
         """Return the partitions of which nothing is fetched."""
@@ -185,10 +192,10 @@ def consumer_loop(
         client_errors=(KafkaError,),
     )
     reset = config.get("auto_offset_reset", _NONE)
-    client = ConsumerLoop(consumer, assignor, timeout_ms)
     positions, none = getattr(consumer, "_subscription", None), OffsetResetStrategy.NONE
     with own_resets(positions, _STRATEGY, none) as before:
-        yield BlockingLoop(client, loop, ended, _NONE if before == none else reset)
+        settles = _NONE if before == none else reset
+        yield BlockingLoop(ConsumerLoop(consumer, assignor, timeout_ms, settles), loop, ended)
 
 
 def check_client(consumer: Any) -> Mapping[str, Any]:

@@ -23,10 +23,9 @@ from assignor.adapters.membership import (
     readable_metadata,
     unusable_answer,
 )
-from assignor.adapters.processing import check_not_processing
+from assignor.adapters.processing import check_not_processing, deleted_topics
 from assignor.adapters.threads import OneThread, runs_on_io_thread
 from assignor.embedding import RunningTasks
-from assignor.embedding.loops import DeletedTopics
 from encoding import TopicPartition
 
 # The coordinator whose join asks its assignors for metadata, on the thread of its consumer.
@@ -277,12 +276,15 @@ def commit_existing_topics(coordinator: Any) -> None:
     """Have a commit succeed without the offsets of partitions that do not exist (KAFKA-10355).
 
     kafka-python sends a commit again until its time is over while one partition is unknown. Here
-    the metadata are asked for at the first such answer; what they do not have either is left out.
+    the metadata are asked for at the first such answer; what they do not have either is left out,
+    until they have it: the topic may then be another one.
     """
     handle = getattr(coordinator, "_handle_offset_commit_response", None)
-    if handle is None:
+    send = getattr(coordinator, "_send_offset_commit_request", None)
+    if handle is None or send is None:
         return
-    deleted = DeletedTopics()
+    missing: set[tuple[str, int]] = set()
+    deleted = deleted_topics(coordinator)
 
     def handle_existing(offsets: Any, send_time: float, response: Any) -> Any:
         cluster = coordinator._cluster  # noqa: SLF001 as below
@@ -291,13 +293,20 @@ def commit_existing_topics(coordinator: Any) -> None:
             unknown = [p for p in topic.partitions if p.error_code == _UNKNOWN_PARTITION]
             gone = [p for p in unknown if p.partition_index not in known]
             topic.partitions = [p for p in topic.partitions if p not in gone]
+            missing.update((topic.name, p.partition_index) for p in gone)
             if gone:
                 deleted.log(topic.name)
             elif unknown:
                 cluster.request_update()
         return handle(offsets, send_time, response)
 
+    def send_existing(offsets: Any) -> Any:
+        known = coordinator._cluster.partitions_for_topic  # noqa: SLF001 as below
+        missing.difference_update([p for p in missing if p[1] in (known(p[0]) or ())])
+        return send({p: at for p, at in offsets.items() if tuple(p) not in missing})
+
     coordinator._handle_offset_commit_response = handle_existing  # noqa: SLF001 no hook for it
+    coordinator._send_offset_commit_request = send_existing  # noqa: SLF001 as above
 
 
 def _subscribed(coordinator: Any) -> frozenset[str] | None:

@@ -9,6 +9,7 @@ Once the partition is resumed it returns them only while it reads no other parti
 that it has read to the end counts as such: the partition then stands still until a rebalance.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 from kafka.consumer.fetcher import Fetcher
@@ -58,3 +59,22 @@ def mend_fetched_records(consumer: Any) -> None:
 
     fetcher.PartitionRecords = type("ConsumersRecords", (NamedRecords,), {"begun": {}})
     fetcher.fetched_records = fetched
+
+
+def drop_fetched(consumer: Any, partitions: Collection[Any]) -> None:
+    """Have a `KafkaConsumer` fetch partitions again, also if a seek leaves them where they are.
+
+    It keeps what it has fetched at the offset that is sought, of a former topic, too.
+    """
+    fetcher = getattr(consumer, "_fetcher", None)
+    if fetcher is None:
+        return
+    fetches = fetcher._completed_fetches  # noqa: SLF001 as above; another thread appends to it
+    for fetch in [fetches.popleft() for _ in range(len(fetches))]:
+        if fetch.topic_partition not in partitions:
+            fetches.append(fetch)
+    if (current := fetcher._next_partition_records) and current.topic_partition in partitions:  # noqa: SLF001 as above
+        current.drain()
+    for parked in (fetcher._paused_completed_fetches, fetcher._paused_partition_records):  # noqa: SLF001 as above
+        for partition in partitions:
+            parked.pop(partition, None)

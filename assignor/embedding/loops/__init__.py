@@ -3,7 +3,6 @@
 from assignor.embedding.loops.client import Batch, LoopClient, TaskClient
 from assignor.embedding.loops.engine import Engine, Steps, seek_back, settle
 from assignor.embedding.loops.loop import (
-    DeletedTopics,
     PollLoop,
     Reaction,
     first_offsets,
@@ -21,7 +20,7 @@ from assignor.embedding.loops.rules import (
     lost_positions,
 )
 from assignor.embedding.loops.tasks import TaskEngine
-from assignor.embedding.loops.watch import InputWatch, PolledBatch
+from assignor.embedding.loops.watch import DeletedTopics, InputWatch, PolledBatch
 
 __all__ = [
     "CLOSED",

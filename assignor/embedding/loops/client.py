@@ -5,6 +5,8 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 from uuid import UUID
 
+from assignor.embedding.loops.watch import InputWatch
+
 Batch = Mapping[Any, Sequence[Any]]
 
 
@@ -13,7 +15,12 @@ class LoopClient(Protocol):
 
     Of a client with coroutines, `poll`, `ranges` and `leave` return awaitables. The methods without
     "asks" in their description do no I/O.
+
+    Attributes:
+        input: where this consumer continues.
     """
+
+    input: InputWatch
 
     @property
     def is_closed(self) -> bool:
@@ -58,14 +65,17 @@ class LoopClient(Protocol):
         """Return partition -> its first offset, and the one behind its last; asks the cluster."""
 
     def topic_ids(self, *, asks: bool) -> Mapping[str, UUID | None]:
-        """Return topic -> id of the assigned topics, as far as the client knows them.
+        """Return topic -> id of the assigned topics that the client finds; None: it has no id.
 
         Args:
             asks: the cluster, if the client can; else the ids that it had last.
         """
 
     def seek(self, offsets: Mapping[Any, int]) -> None:
-        """Read these partitions from other offsets, those that are still assigned."""
+        """Read these partitions from other offsets, those that are still assigned.
+
+        What is fetched of them is fetched again, also at their own position.
+        """
 
     def leave(self) -> None:
         """Leave the group; asks the cluster."""

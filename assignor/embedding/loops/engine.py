@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 from assignor.embedding.loops.client import Batch, LoopClient
 from assignor.embedding.loops.loop import PollLoop, first_offsets, passed_over
 from assignor.embedding.loops.rules import Step, lost_positions
-from assignor.embedding.loops.watch import InputWatch, PolledBatch
+from assignor.embedding.loops.watch import PolledBatch
 
 _Result = TypeVar("_Result")
 Steps = Generator[Callable[[], Any] | PolledBatch, Any, _Result]
@@ -31,7 +31,6 @@ class Engine:
         loop: of this consumer alone.
         is_ended: whether the loop is to end.
         wait: waits so many seconds, or until the loop is to end.
-        reset: `auto_offset_reset` of the consumer, as far as the loop has to do it.
     """
 
     def __init__(
@@ -40,9 +39,7 @@ class Engine:
         loop: PollLoop,
         is_ended: Callable[[], bool],
         wait: Callable[[float], object],
-        reset: str = "none",
     ) -> None:
-        self._input = InputWatch(reset)
         self._client = client
         self._loop = loop
         self._is_ended = is_ended
@@ -90,7 +87,8 @@ class Engine:
                 loop.delivered(sum(map(len, batch.values())) if is_measured else 0)
                 if (yield from self._ends(self._drop_former(batch), Step.POLL)):
                     return
-                self._given = PolledBatch(self._polled or {}, client.positions())
+                settled = client.input.take_settled()
+                self._given = PolledBatch(self._polled or {}, client.positions(), settled)
                 if (yield from deliver(self._given)):
                     return
                 if not is_measured and not self._given.is_held:
@@ -115,12 +113,13 @@ class Engine:
 
     def _drop_former(self, batch: Batch) -> Steps[None]:
         """Drop records of topics that were made anew: of the former topic, or read again."""
-        anew = self._input.made_anew(self._client.topic_ids(asks=False), self._client.assigned())
-        if anew:
+        client = self._client
+        ids = client.topic_ids(asks=False)
+        if anew := client.input.look(ids, client.assigned(), self._loop.now()):
             dropped = first_offsets({p: found for p, found in batch.items() if p in anew})
             self._polled = {p: found for p, found in batch.items() if p not in anew}
-            self._client.seek(dropped)
-            yield from settle(self._client, self._input, {}, dropped=dropped)
+            client.seek(dropped)
+            yield from settle(client, {}, dropped=dropped)
 
     def read_again(self) -> None:
         """Set positions back to before the last poll, unless its records are held."""
@@ -145,10 +144,10 @@ class Engine:
             is_ended=self._is_ended(),
             is_closed=self._client.is_closed,
             is_handlers=error is self._handler_error,
-            resets=self._input.resets,
+            resets=self._client.input.resets,
         )
         if reaction.settles:
-            steps = settle(self._client, self._input, lost_positions(error), error)
+            steps = settle(self._client, lost_positions(error), error)
             return (yield from self._ends(steps, step))
         if reaction.leaves:
             yield self._client.leave
@@ -184,7 +183,6 @@ def seek_back(
 
 def settle(
     client: LoopClient,
-    watch: InputWatch,
     lost: Mapping[Any, int | None],
     error: BaseException | None = None,
     dropped: Mapping[Any, int] = NOTHING,
@@ -193,7 +191,6 @@ def settle(
 
     Args:
         client: the consumer.
-        watch: of the consumer.
         lost: partition -> offset that the error names.
         error: of the client.
         dropped: partition -> position before records that were polled and are not delivered.
@@ -202,17 +199,17 @@ def settle(
         Partition -> offset at which reading continues.
     """
     ids = yield partial(client.topic_ids, asks=True)
-    positions = {**client.positions(), **dropped}
     own = {each: each for each in client.assigned()}
+    positions = {**client.begins(own), **client.positions(), **dropped}
     lost = {own[each]: at for each, at in lost.items() if each in own}
     truncated = lost if hasattr(error, "divergent_offsets") else {}
     # Where no position is known yet, that of the group comes.
-    anew = watch.made_anew(ids, own)
+    anew = client.input.made_anew(ids, own)
     wanted: dict[Any, int | None] = {each: positions[each] for each in anew if each in positions}
     wanted |= {each: positions.get(each, at) for each, at in lost.items()}
     if not wanted:
         return NOTHING
     ranges = yield partial(client.ranges, wanted)
-    found = watch.settle(wanted, ranges, ids, truncated)
+    found = client.input.settle(wanted, ranges, ids, truncated)
     client.seek(found)
     return found

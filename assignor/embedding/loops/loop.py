@@ -260,24 +260,6 @@ def log_late_commit(error: BaseException) -> None:
         _log.info("not committed: %s", " ".join(str(error).split()))
 
 
-class DeletedTopics:
-    """Logs each topic once whose offsets cannot be committed, as it does not exist any more."""
-
-    def __init__(self) -> None:
-        self._named: set[str] = set()
-
-    def log(self, topic: str) -> None:
-        """Log a topic, unless that has been done."""
-        if topic not in self._named:
-            self._named.add(topic)
-            _log.warning(
-                "topic %s, or a partition of it, does not exist any more, so that its offsets are "
-                "not committed; offsets of other topics are; create it again, or remove it from the"
-                " topology",
-                topic,
-            )
-
-
 def _place(record: Any) -> tuple[Any, Any, Any]:
     return _of(record, "topic"), _of(record, "partition"), _of(record, "offset")
 

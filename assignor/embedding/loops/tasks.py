@@ -69,10 +69,15 @@ class TaskEngine(Engine):
         self._loop.processed()
 
     def _commit(self, done: Mapping[Any, int]) -> Steps[None]:
-        """Commit, with what earlier commits have left; what this one leaves is kept."""
+        """Commit, with what earlier commits have left; what this one leaves is kept.
+
+        Offsets beyond the position are those of a former topic.
+        """
         if self._late:
             kept = self._client.assigned()
             done = {p: at for p, at in self._late.items() if p in kept} | {**done}
+        positions = self._client.positions() if done else {}
+        done = {p: at for p, at in done.items() if at <= positions.get(p, at)}
         self._late = done  # also if the commit raises
         self._committing_since_s = self._loop.now()
         if (yield partial(self._client.commit, done)):

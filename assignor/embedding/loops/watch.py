@@ -1,14 +1,19 @@
 """Where one consumer continues, by the table of `assignor.embedding.input_rules`. No I/O."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from assignor.embedding.input_rules import Held, InputFacts, LogRange, settle
+from assignor.logs import line_logger
 from encoding import TopicPartition
+
+_log = line_logger(__name__)
 
 _Partition = TypeVar("_Partition", bound=tuple[Any, ...])
 _RESETS: Final = frozenset({"earliest", "latest"})
+# How long a client does not find a topic that is named then: longer than an election takes.
+_MISSING_S: Final = 30.0
 
 
 class PolledBatch(dict[Any, Any]):
@@ -16,12 +21,19 @@ class PolledBatch(dict[Any, Any]):
 
     Attributes:
         positions: partition -> offset of the next record, behind control records of transactions.
+        settled: partitions that were sought since the last batch: lost positions, new topics.
         is_held: state stores keep the records, so that they need not be read again.
     """
 
-    def __init__(self, records: Mapping[Any, Any], positions: Mapping[Any, int]) -> None:
+    def __init__(
+        self,
+        records: Mapping[Any, Any],
+        positions: Mapping[Any, int],
+        settled: Iterable[TopicPartition] = (),
+    ) -> None:
         super().__init__(records)
         self.positions = positions
+        self.settled = frozenset(settled)
         self.is_held = False
 
     def held(self) -> None:
@@ -29,22 +41,69 @@ class PolledBatch(dict[Any, Any]):
         self.is_held = True
 
 
+class DeletedTopics:
+    """Logs each topic once that does not exist any more."""
+
+    def __init__(self) -> None:
+        self._named: set[str] = set()
+
+    def log(self, topic: str) -> None:
+        """Log a topic, unless that has been done."""
+        if topic not in self._named:
+            self._named.add(topic)
+            _log.warning(
+                "topic %s, or a partition of it, does not exist any more, so that its offsets are "
+                "not committed; offsets of other topics are; create it again, or remove it from the"
+                " topology",
+                topic,
+            )
+
+
 class InputWatch:
-    """Finds topics that were made anew, and the offsets at which a consumer continues.
+    """Finds topics that are gone or were made anew, and the offsets at which a consumer continues.
 
     Args:
         reset: `auto_offset_reset` of the consumer.
+        deleted: names topics that are gone.
 
     Attributes:
+        deleted: as given.
         resets: whether lost positions are settled here; else the error of the client stands.
     """
 
-    def __init__(self, reset: str) -> None:
+    def __init__(self, reset: str, deleted: DeletedTopics | None = None) -> None:
+        self.deleted = deleted or DeletedTopics()
         self.resets = reset in _RESETS
         self._reads_latest = reset == "latest"
         # Topic -> id of the topic that its positions are of; those that are not assigned now.
         self._ids: dict[str, UUID] = {}
         self._released: set[str] = set()
+        # Topic that the client does not find -> since when.
+        self._missing_s: dict[str, float] = {}
+        self._settled: set[TopicPartition] = set()
+
+    def look(
+        self, ids: Mapping[str, UUID | None], assigned: Iterable[_Partition], now_s: float
+    ) -> list[_Partition]:
+        """Log topics that are gone for half a minute; return what `made_anew` does.
+
+        Args:
+            ids: topic -> id, of those that the client finds.
+            assigned: the partitions that are read.
+            now_s: of a monotonic clock.
+        """
+        assigned = list(assigned)
+        missing = {topic for topic, *_ in assigned} - ids.keys()
+        self._missing_s = {topic: self._missing_s.get(topic, now_s) for topic in missing}
+        for topic, since_s in sorted(self._missing_s.items()):
+            if now_s - since_s >= _MISSING_S:
+                self.deleted.log(topic)
+        return self.made_anew(ids, assigned)
+
+    def take_settled(self) -> frozenset[TopicPartition]:
+        """Return the partitions that were settled since the last call."""
+        found, self._settled = frozenset(self._settled), set()
+        return found
 
     def made_anew(
         self, ids: Mapping[str, UUID | None], assigned: Collection[_Partition]
@@ -95,6 +154,7 @@ class InputWatch:
                 reads_latest=self._reads_latest,
             )
             found[each] = settle(facts) or 0
+            self._settled.add(facts.partition)
         settled = {topic for topic, *_ in lost}
         self._ids |= {topic: now for topic in settled if (now := ids.get(topic)) is not None}
         self._released -= settled

@@ -37,21 +37,33 @@ class HeldInput:
     def hold(self, batch: Mapping[Any, Sequence[Any]]) -> None:
         """Keep the records of a batch: client's partition -> records.
 
-        A batch of a loop of this package notes it. One that is not noted can be held again.
+        A batch of a loop of this package notes it. One that is not noted can be held again. What is
+        held from the new position on of a partition that was sought is dropped: it is of a former
+        topic, or read again.
 
         Raises:
             TopologyError: no source of the topology reads the topic.
         """
+        positions = getattr(batch, "positions", {})
+        for partition in getattr(batch, "settled", ()):
+            if partition in positions and not batch.get(partition):
+                self._cut(partition, positions[partition])
         for partition, records in batch.items():
             if records:
-                task = self._task_of(partition.topic, partition.partition)
-                held = self._records.setdefault(task, {}).setdefault(partition, [])
                 # A client that begins again at the committed offset returns some of them again.
-                first = offset_of(records[0])
-                while held and offset_of(held[-1]) >= first:
-                    held.pop()
-                held.extend(records)
+                self._cut(partition, offset_of(records[0]))
+                task = self._task_of(partition.topic, partition.partition)
+                self._records.setdefault(task, {}).setdefault(partition, []).extend(records)
         getattr(batch, "held", lambda: None)()
+
+    def _cut(self, partition: Any, at: int) -> None:
+        """Drop the records of a client's partition from an offset on."""
+        task = self._task_of(partition.topic, partition.partition)
+        held = self._records.get(task, {})
+        records = held.get(partition, [])
+        del records[bisect_left(records, at, key=offset_of) :]
+        if not records and held.pop(partition, None) is not None and not held:
+            del self._records[task]
 
     @property
     def tasks(self) -> frozenset[TaskId]:

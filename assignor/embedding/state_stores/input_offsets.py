@@ -7,6 +7,7 @@ the client, if all records before it are processed: behind the control records o
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from assignor.embedding.input_rules import Held, InputFacts, settle
@@ -27,6 +28,9 @@ class InputOffsets:
         group_id: of the application.
         layout: of the stores.
         held: records that are not processed.
+
+    Attributes:
+        settled: input partitions that were sought, whose state is to be compared again.
     """
 
     def __init__(
@@ -42,9 +46,13 @@ class InputOffsets:
         self._passed: dict[TopicPartition, int] = {}
         self._inputs: PartitionsByTask = {}
         self._returned: dict[Any, int] = {}
+        self.settled: frozenset[TopicPartition] = frozenset()
 
     def take_over(self, copies: Iterable[TaskCopy], inputs: PartitionsByTask) -> None:
-        """Compare the states of tasks that have been claimed since the last call.
+        """Compare the states of tasks that have been claimed since the last call with their input.
+
+        So are partitions that were sought, and those of which a state gets its first record: the
+        topic may have been made anew since.
 
         Args:
             copies: the tasks that run.
@@ -56,15 +64,32 @@ class InputOffsets:
         if inputs is not self._inputs:
             # What was committed before a rebalance may have been refused in it.
             self._inputs, self._returned = inputs, {}
-        fresh = [c for c in copies if c.replicas and self._compared.get(c.task) != c.owner]
-        wanted = [each for copy in fresh for each in inputs.get(copy.task, ())]
-        if not wanted:
+        kept = [copy for copy in copies if copy.replicas]
+        wanted = {copy.task: self._to_compare(copy) for copy in kept}
+        if not any(wanted.values()):
             return
-        states = self._access.input_state(self._group_id, sorted(wanted))
-        for copy in fresh:
-            own = {p: states[p] for p in inputs.get(copy.task, ()) if p in states}
+        states = self._access.input_state(self._group_id, sorted(chain(*wanted.values())))
+        for copy in kept:
+            own = {p: states[p] for p in wanted[copy.task] if p in states}
+            if self._is_compared(copy):  # the offset of the group may have been committed since
+                own = {p: replace(now, committed=None) for p, now in own.items()}
             _settle(copy, own)
             self._compared[copy.task] = copy.owner
+        self.settled -= frozenset(chain(*wanted.values()))
+
+    def _is_compared(self, copy: TaskCopy) -> bool:
+        return self._compared.get(copy.task) == copy.owner
+
+    def _to_compare(self, copy: TaskCopy) -> list[TopicPartition]:
+        """Return the input partitions with which a state is to be compared now."""
+        own = self._inputs.get(copy.task, ())
+        return [
+            each
+            for each in own
+            if not self._is_compared(copy)
+            or each in self.settled
+            or (each not in copy.inputs and self._held.has(copy.task, each))
+        ]
 
     def look(self, copy: TaskCopy, partition: TopicPartition, offset: int) -> None:
         """Compare the state of a task with a partition of which the state has a record already.

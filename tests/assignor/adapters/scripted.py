@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from assignor.embedding.loops import InputWatch
 from tests.assignor.embedding.state_stores.logs import INPUTS
 
 
@@ -18,6 +19,7 @@ class Client:
         self.position, self.are_paused, self.assignment = Counter(), set(), set(INPUTS)
         self.polls_s, self.waits, self.commits = [], [], []
         self.is_shutdown = self.is_handling = False
+        self.input = InputWatch("none")
 
     def poll(self, max_records, *, waits):
         assert not self.is_handling, "a poll within the function that processes records"
@@ -45,7 +47,7 @@ class Client:
         return dict(self.position)
 
     def topic_ids(self, *, asks):
-        return {}
+        return {partition.topic: None for partition in INPUTS}
 
     def seek(self, offsets):
         for partition in offsets.keys() & self.assignment:

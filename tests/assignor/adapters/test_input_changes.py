@@ -9,7 +9,7 @@ from kafka import TopicPartition
 from kafka import errors as kp_errors
 
 from assignor.adapters.processing import BlockingLoop
-from assignor.embedding.loops import PollLoop
+from assignor.embedding.loops import InputWatch, PollLoop
 
 IN = TopicPartition("in", 0)
 OLD, NEW = UUID(int=1), UUID(int=2)
@@ -79,7 +79,8 @@ class NoWait(threading.Event):
 
 def delivered(client, reset="earliest"):
     loop = PollLoop(max_poll_interval_ms=60_000, client_errors=(kp_errors.KafkaError,))
-    batches = BlockingLoop(client, loop, NoWait(), reset).batches()
+    client.input = InputWatch(reset)
+    batches = BlockingLoop(client, loop, NoWait()).batches()
     return [record.offset for batch in batches for record in batch.get(IN, ())]
 
 

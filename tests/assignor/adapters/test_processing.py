@@ -9,7 +9,7 @@ from kafka.errors import KafkaConnectionError, TopicAuthorizationFailedError
 from assignor.adapters.processing import BlockingLoop
 from assignor.adapters.threads import LOOP_END
 from assignor.embedding import ClusterUnavailable, MemberStopped
-from assignor.embedding.loops import PollLoop, TaskEngine
+from assignor.embedding.loops import InputWatch, PollLoop, TaskEngine
 from encoding import TaskId
 
 RECORD = SimpleNamespace(topic="in", partition=0, offset=9)
@@ -46,6 +46,7 @@ class Client:
 
     def __init__(self, *batches, commits=()):
         self.batches, self.commits, self.committed = list(batches), list(commits), []
+        self.input = InputWatch("none")
 
     @property
     def is_shutdown(self):
@@ -80,7 +81,7 @@ class Client:
         return {}
 
     def topic_ids(self, *, asks):
-        return {}
+        return {"p": None}
 
     def seek(self, offsets):
         assert not offsets

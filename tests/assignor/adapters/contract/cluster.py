@@ -153,6 +153,25 @@ def shorten(log, count):
     log.start_offset = log._batches[0].base_offset if log._batches else log.end_offset
 
 
+class Metadata:
+    """What a client knows of the topic: as it was when it last asked."""
+
+    def __init__(self, cluster, refresh_s):
+        self._cluster, self._refresh_s = cluster, refresh_s
+        self._refresh()
+
+    def _refresh(self):
+        self._numbers = self._cluster.partitions()
+        self._id = self._cluster.topic_id if self._numbers else None
+        self._cluster.clock.later(self._refresh_s, self._refresh)
+
+    def partitions_for_topic(self, topic):
+        return set(self._numbers) or None
+
+    def topic_id(self, topic):
+        return self._id
+
+
 class Cluster:
     """One topic with two partitions, and what the group `app` has committed.
 

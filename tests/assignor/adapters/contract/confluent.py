@@ -126,8 +126,9 @@ class Reader(confluent_kafka.Consumer):
 
     def _next(self, number, read):
         message = self._read_next(number, read)
-        if message is not None and message.error() is not None and self.errors_move:
-            read.position = message.offset() + 1
+        if self.errors_move and message is not None and message.error() is not None:
+            offset = message.offset()
+            read.position = OFFSET_INVALID if offset is None else offset + 1
         return message
 
     def _read_next(self, number, read):  # noqa: C901 what librdkafka does, in its order
@@ -139,7 +140,9 @@ class Reader(confluent_kafka.Consumer):
             read.retry_s = now_s + self._backoff_s
             return None
         error, start, end = self.scripted.range_of(number)
-        if not error and read.next < 0:
+        if not error and read.next == OFFSET_INVALID:  # nothing is committed, and no reset
+            error = OUT_OF_RANGE
+        elif not error and read.next < 0:
             read.next = end if read.next == OFFSET_END else start
         error, _, data = (error, -1, b"") if error else self.scripted.fetch(number, read.next)
         if error:

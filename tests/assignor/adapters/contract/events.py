@@ -1,7 +1,7 @@
 """What happens to a member: each event is a function of its run."""
 
 from tests.assignor.adapters.contract.cluster import FIRST, SECOND, Boom
-from tests.assignor.adapters.contract.member import INTERVAL_S
+from tests.assignor.adapters.contract.member import INTERVAL_S, METADATA_S
 
 _NO_RIGHT, _UNKNOWN, _NOT_LEADER = 29, -1, 6
 _REBALANCES, _ILLEGAL_GENERATION, _UNKNOWN_MEMBER = 27, 22, 25
@@ -138,17 +138,18 @@ def commit_refused(run):
 
 def commit_blocks(run):
     run.cluster.refusals += [None]
+    run.is_unanswered = True
 
 
 def coordinator_gone(run):
     run.cluster.silent_until_s = run.clock.monotonic() + 25
+    run.is_unanswered = True
 
 
 def topic_deleted(run):
     if run.cluster.exists:
         run.cluster.delete_topic()
-        what = "a topic that does not exist" if run.names_deleted else ""
-        _lasting(run, LASTS_S, lambda: _made_anew(run), what)
+        _lasting(run, LASTS_S, lambda: _made_anew(run), "a topic that does not exist")
 
 
 def topic_made_anew(run):
@@ -157,6 +158,8 @@ def topic_made_anew(run):
 
 def _made_anew(run):
     run.cluster.make_anew(b"h")
+    run.anew_poll = run.polls
+    run.anew_known_s = run.clock.monotonic() + METADATA_S
     if not run.has_ids:
         # Found only if it ends before the position.
         run.skipped |= {v for v, (i, *_) in run.cluster.values.items() if i > 1}

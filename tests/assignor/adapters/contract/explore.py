@@ -68,9 +68,9 @@ def explore(loop, names):
     return found
 
 
-def play(loop, sequence):
-    """Run a sequence against a loop; return the run."""
-    run = LOOPS[loop]([EVENTS[name] for name in sequence])
+def play(loop, sequence, reset="earliest"):
+    """Run a sequence against a loop with `auto_offset_reset`; return the run."""
+    run = LOOPS[loop]([EVENTS[name] for name in sequence], reset)
     kept, logging.lastResort = logging.lastResort, None
     try:
         run.play()

@@ -2,6 +2,7 @@
 
 import logging
 from contextlib import ExitStack, suppress
+from types import SimpleNamespace
 from unittest import mock
 
 from confluent_kafka import KafkaError, KafkaException
@@ -11,17 +12,11 @@ from assignor import MemberStopped, UnreadableRecord
 from assignor.adapters.confluent import Consumer, offsets, run_tasks
 from assignor.adapters.confluent import consumer as facade
 from assignor.adapters.confluent.events import Call, Change, Rebalanced
-from tests.assignor.adapters.contract.cluster import TOPIC, Stop
+from tests.assignor.adapters.contract.cluster import TOPIC, Metadata, Stop
 from tests.assignor.adapters.contract.confluent import Reader, reader_of
 from tests.assignor.adapters.contract.loops import LOOPS
-from tests.assignor.adapters.contract.member import (
-    INTERVAL_S,
-    POLL_S,
-    REQUEST_S,
-    Run,
-    count,
-    tasks,
-)
+from tests.assignor.adapters.contract.member import INTERVAL_S, METADATA_S, POLL_S, REQUEST_S, Run
+from tests.assignor.adapters.contract.others import count, tasks
 from tests.assignor.adapters.reports.logs import COUNTING, GROUP, TOPOLOGY
 
 _log = logging.getLogger(__name__)
@@ -53,8 +48,9 @@ class _Member:
 class FacadeTasks(Run):
     """`run_tasks` of confluent-kafka."""
 
-    # librdkafka says nothing of a topic that was deleted; only a commit of its offsets does.
-    release, deserializes, names_deleted = (2, 14), False, False
+    # The member knows topics by their ids.
+    release, deserializes, has_ids = (2, 14), False, True
+    has_slices = True
 
     def start(self):
         self.ended = Stop(self.clock)
@@ -77,6 +73,8 @@ class FacadeTasks(Run):
             self.consumer = kind(
                 config, topology=COUNTING if self.has_stores else TOPOLOGY, **listener
             )
+        metadata = Metadata(self.cluster, METADATA_S)
+        self.consumer._member._consumer = SimpleNamespace(_cluster=metadata)
         self.consumer._commits.committer.submit = self._commit
         for name in ("consume", "poll"):
             setattr(self.consumer, name, self._polling(getattr(self.consumer, name)))
@@ -173,7 +171,7 @@ class FacadeTasks(Run):
 class FacadePolled(FacadeTasks):
     """An application's own loop over the facade; the thread of the member, not here, warns."""
 
-    has_stores = names_slow = reads_again = False
+    has_stores = names_slow = reads_again = has_slices = False
 
     def commit(self, message):
         with suppress(KafkaException):  # another member has the partition, or no broker answers

@@ -13,14 +13,8 @@ from assignor.adapters.membership.member import Membership
 from tests.assignor.adapters.contract import aiokafka, kafka_python
 from tests.assignor.adapters.contract.calls import Deserializer
 from tests.assignor.adapters.contract.cluster import Stop
-from tests.assignor.adapters.contract.member import (
-    INTERVAL_S,
-    POLL_S,
-    REQUEST_S,
-    Run,
-    count,
-    tasks,
-)
+from tests.assignor.adapters.contract.member import INTERVAL_S, METADATA_S, POLL_S, REQUEST_S, Run
+from tests.assignor.adapters.contract.others import count, tasks
 from tests.assignor.adapters.reports.logs import COUNTING, COUNTS, GROUP, TOPOLOGY
 from tests.assignor.embedding.state_stores.logs import Access
 
@@ -30,7 +24,7 @@ _SETTINGS = {
     "max_poll_interval_ms": round(INTERVAL_S * 1000),
     "session_timeout_ms": 30_000,
     "request_timeout_ms": round(REQUEST_S * 1000),
-    "metadata_max_age_ms": 10_000,
+    "metadata_max_age_ms": round(METADATA_S * 1000),
     "value_deserializer": Deserializer(),
 }
 
@@ -50,7 +44,16 @@ class Polled(Run):
             self._is_due = True
             return self.after_poll(poll(*arguments, **options))
 
-        self.consumer.poll = polling
+        commit = self.consumer.commit
+
+        def committing(*arguments, **options):
+            since_s = self.clock.monotonic()
+            try:
+                return commit(*arguments, **options)
+            finally:
+                self.check_answered(since_s)
+
+        self.consumer.poll, self.consumer.commit = polling, committing
         self.consumer._scripted_clock = self.clock
         kafka_python.join(self.consumer, self._once)
         self.assign(self.assigned, frozenset())
@@ -102,7 +105,7 @@ class Polled(Run):
 class Application(Polled):
     """`StreamsApplication`, and with it `run_tasks` of kafka-python."""
 
-    has_stores = True
+    has_stores = has_slices = True
 
     def make(self, **settings):
         self.ended = Stop(self.clock)
@@ -147,8 +150,7 @@ async def _on_this_thread(function):
 class Aiokafka(Run):
     """`polled` and `commit_next` of aiokafka."""
 
-    # Of a deleted topic only a commit of its offsets says something.
-    has_stores = names_deleted = False
+    has_stores = False
 
     def play(self):
         # No time of other threads is virtual.

@@ -9,10 +9,9 @@
 """
 
 import logging
-from types import SimpleNamespace
 
-from assignor import MemberStopped, TaskStores, UnreadableRecord
-from encoding import TaskId, TopicPartition
+from assignor import MemberStopped, UnreadableRecord
+from encoding import TopicPartition
 from tests.assignor.adapters.contract.cluster import (
     TOPIC,
     Boom,
@@ -21,10 +20,10 @@ from tests.assignor.adapters.contract.cluster import (
     Endless,
     Interrupted,
 )
-from tests.assignor.adapters.reports.logs import COUNTING, COUNTS, GROUP
-from tests.assignor.embedding.state_stores.logs import Access
+from tests.assignor.adapters.contract.others import OtherMember
 
 INTERVAL_S, REQUEST_S, POLL_S = 60.0, 10.0, 1.0
+METADATA_S = 10.0
 STOP_S = 2 * REQUEST_S + 30.0
 SETTLED_S, RESTART_S = 240.0, 15.0
 _POLLS = 3000
@@ -40,12 +39,7 @@ class _Log(logging.Handler):
         self.lines.append((self._clock.monotonic(), record.getMessage()))
 
 
-def tasks(partitions):
-    """Return task -> its partitions."""
-    return {TaskId(0, each.partition): (each,) for each in sorted(partitions)}
-
-
-class Run:
+class Run(OtherMember):
     """A member that goes through events; subclasses have its client and its loop.
 
     Attributes:
@@ -57,14 +51,14 @@ class Run:
     has_stores = True
     # Whether the client knows topics that were made anew before it reads beyond their end.
     has_ids = False
-    # Whether it says that a topic does not exist.
-    names_deleted = True
     # Whether it warns of a call longer than the interval, on this thread.
     names_slow = True
     # Whether the client has deserializers.
     deserializes = True
     # Whether what a poll has returned is the loop's, and not the application's yet.
     reads_again = True
+    # Whether the loop polls within a batch.
+    has_slices = False
 
     def __init__(self, events, reset="earliest"):
         self.clock = Clock()
@@ -78,8 +72,13 @@ class Run:
         self.faults = {}  # what lasts -> since when
         self.skipped, self.passed_here, self.settling_s = set(), set(), None
         self.slept_s = 0.0
-        # Partition -> incarnation of its topic that records were processed of.
-        self.seen = {}
+        # The poll in which the topic was last made anew.
+        self.anew_poll = None
+        # When every client knows by its metadata that this has happened: it then reads it again.
+        self.anew_known_s = 0.0
+        # Whether a broker has left a request of the group unanswered.
+        self.is_unanswered = False
+        self.longest_s, self.polled_s = 0.0, 0.0
         self.stores, self.is_interrupted = None, False
         self._log = _Log(self.clock)
 
@@ -127,6 +126,7 @@ class Run:
     def sleep(self, seconds):
         """Let the function that processes records take so long."""
         self.slept_s += seconds
+        self.longest_s = max(self.longest_s, seconds)
         self.clock.sleep(seconds)
 
     def attention_since(self, since_s):
@@ -137,6 +137,12 @@ class Run:
     def before_poll(self):
         """Let the next event happen, or end once everything is processed."""
         self.polls += 1
+        now_s = self.clock.monotonic()
+        between_s = now_s - self.polled_s
+        if self.has_slices and self.polled_s and self.longest_s < INTERVAL_S < between_s:
+            self.broken.append(f"late: {between_s:.0f} s between two polls, for several records")
+        # Of a poll that raises only the begin is known.
+        self.longest_s, self.polled_s = 0.0, now_s
         if self.polls > _POLLS:
             raise Endless(f"{_POLLS} polls")
         if self.events:
@@ -151,6 +157,7 @@ class Run:
 
     def after_poll(self, polled):
         """Return what the client has polled, unless a signal comes meanwhile."""
+        self.polled_s = self.clock.monotonic()
         if self.is_interrupted and polled and self.reads_again:
             self.is_interrupted = False
             raise Interrupted
@@ -174,8 +181,13 @@ class Run:
         action = self.handlers.pop(0) if self.handlers else None
         if action is not None:
             action(self, value)
-        self.seen[number] = self.cluster.values[value][0]
         self.finished.add(value)
+
+    def check_answered(self, since_s):
+        """Check that a commit has not waited, though each of its requests was answered."""
+        took_s = self.clock.monotonic() - since_s
+        if took_s >= REQUEST_S and not self.is_unanswered:
+            self.broken.append(f"blocked: a commit took {took_s:.0f} s")
 
     def note_commit(self, offsets):
         """Check what the member commits."""
@@ -183,8 +195,10 @@ class Run:
             if TopicPartition(TOPIC, number) not in self.assigned:
                 self.broken.append(f"commit: {number} at {at} belongs to another member")
             log = self.cluster.parts[number]
-            if self.seen.get(number, 1) != self.cluster.incarnation:
-                continue  # no client commits with the id of a topic
+            if self.polls == self.anew_poll:
+                continue  # no client can know yet, and none commits with the id of a topic
+            if at > log.end_offset:
+                self.broken.append(f"commit: {number} at {at} is of the former topic")
             for offset in range(log.start_offset, min(at, log.end_offset)):
                 if not self._is_done(number, offset):
                     self.broken.append(f"commit: {number} at {at}, and {offset} is not finished")
@@ -219,12 +233,14 @@ class Run:
                 return
             if restarts > 1:
                 self.clock.sleep(RESTART_S)
-            self.stopped_s, self.settling_s = None, None
+            self.stopped_s, self.settling_s, self.polled_s = None, None, 0.0
             self.assigned, self.passed_here = self.everything, set()
             self.start()
             self._run_member()
             self.assigned = frozenset()
             self.end()
+            if self.reset == "none":
+                self._set_offsets()
         left = self.left()
         if left and not self.broken:
             self.broken.append(f"stuck: {len(left)} records are not processed: {left}")
@@ -237,14 +253,8 @@ class Run:
                 self.loop()
             except UnreadableRecord as error:
                 self._raised(error)
-                where = self.cluster.incarnation, error.partition, error.offset
-                if where in self.passed_here:
-                    self.broken.append(f"unreadable: {where} was passed over already")
+                if not self._pass_over(error):
                     return
-                self.passed.add(where)
-                self.passed_here.add(where)
-                if TopicPartition(TOPIC, error.partition) in self.assigned:
-                    self.seek(error.partition, error.offset + 1)
             except (Boom, Interrupted) as error:
                 self._raised(error)
                 if isinstance(error, Boom) and not self.has_stores:
@@ -259,82 +269,25 @@ class Run:
                     self.broken.append(f"stop: the loop ended {took_s:.0f} s later")
                 return
 
+    def _pass_over(self, error):
+        """Seek past a record that cannot be read; return False if that was done already."""
+        where = self.cluster.incarnation, error.partition, error.offset
+        if where in self.passed_here:
+            self.broken.append(f"unreadable: {where} was passed over already")
+            return False
+        self.passed.add(where)
+        if self.clock.monotonic() >= self.anew_known_s:
+            self.passed_here.add(where)
+        if TopicPartition(TOPIC, error.partition) in self.assigned:
+            self.seek(error.partition, error.offset + 1)
+        return True
+
     def _raised(self, error):
         self.raised.append((self.clock.monotonic(), error))
 
-    # Another member
-
-    def take_over(self, partitions):
-        """Process the partitions as another member of the same group, up to a record it cannot."""
-        with self._others_stores(partitions) as stores:
-            for each in sorted(partitions):
-                log = self.cluster.parts[each.partition]
-                at = max(self.cluster.committed.get(each, 0), log.start_offset)
-                if not self.cluster.exists or at > log.end_offset:
-                    continue
-                records = self._readable(each.partition, at)
-                if stores is not None:
-                    self._process_all(stores, {each: records})
-                self.finished |= {record.value for record in records}
-                if records:
-                    self.cluster.committed[each] = records[-1].offset + 1
-
-    def _others_stores(self, partitions):
-        if not self.has_stores:
-            return _Nothing()
-        stores = self.new_stores()
-        stores.on_tasks_assigned(tasks(partitions), {})
-        self._process_all(stores, {})
-        return stores
-
-    def _process_all(self, stores, batch):
-        while True:
-            stores.process(batch, count)
-            batch = {}
-            if not stores.waiting and not stores.has_rest:
-                return
-
-    def _readable(self, number, at):
-        found = []
-        by_place = {place: value for value, place in self.cluster.values.items()}
-        while (value := by_place.get((self.cluster.incarnation, number, at))) is not None:
-            found.append(
-                SimpleNamespace(topic=TOPIC, partition=number, offset=at, timestamp=1, value=value)
-            )
-            at += 1
-        return found
-
-    def new_stores(self):
-        """Return the state of a member, with changelogs in memory."""
-        return TaskStores(
-            COUNTING, [COUNTS], application_id=GROUP, access=Access(self.cluster, lambda _: None)
-        )
-
-    def _check_state(self):
-        """Check the state that a new member restores, once it has processed the rest."""
-        self.take_over(self.everything)
-        counted = {}
-        with self._others_stores(self.everything) as stores:
-            for task in tasks(self.everything):
-                counted |= dict(stores[task][COUNTS].items())
-        # A member without ids may take records of a new topic for those of the former one; the
-        # next member then processes them again.
-        for value in self.cluster.values.keys() - self.skipped:
-            times = counted.get(value.decode(), 0)
-            if times > 1 or (times < 1 and value in self.finished):
-                self.broken.append(f"state: {value} counts {times} times")
-
-
-class _Nothing:
-    def __enter__(self):
-        return None
-
-    def __exit__(self, *_):
-        """Nothing is open."""
-
-
-def count(record, state):
-    """Count a record of any client."""
-    value = record.value() if callable(record.value) else record.value
-    counts = state[COUNTS]
-    counts.put(value.decode(), counts.get(value.decode(), 0) + 1)
+    def _set_offsets(self):
+        """Set the offsets of the group that it does not have, as kafka-consumer-groups does."""
+        for number, log in self.cluster.parts.items():
+            at = self.cluster.committed.get((TOPIC, number), -1)
+            if not log.start_offset <= at <= log.end_offset:
+                self.cluster.committed[TopicPartition(TOPIC, number)] = log.start_offset

@@ -7,6 +7,7 @@ event alone and a part of the sequences of three, `make nightly` a quarter of th
 
 import pytest
 
+from assignor import MemberStopped
 from tests.assignor.adapters.contract.events import EVENTS
 from tests.assignor.adapters.contract.explore import LOOPS, play, sequences
 from tests.nightly import sample
@@ -14,7 +15,21 @@ from tests.nightly import sample
 DEPTH = 3
 PARTS = 251
 AT_NIGHT = 4
-BROKEN = [("codec", "interrupt_in_poll", "checksum")]
+BROKEN = [
+    ("codec", "interrupt_in_poll", "checksum"),
+    # The state took records of a topic that was made anew for those of the former one.
+    ("topic_deleted", "commit_blocks"),
+    # Offsets of the former topic were committed: of records that were kept, late, or not read on.
+    ("handler_raises", "topic_made_anew"),
+    ("commit_refused", "topic_made_anew"),
+    ("retention", "topic_deleted"),
+    # Records of the former topic were delivered that were fetched or kept when it was made anew.
+    ("commit_blocks", "handler_is_too_slow", "topic_made_anew"),
+    # A batch took longer than the interval, so that two members processed it in turn.
+    ("handler_is_slow", "handler_is_slow", "handler_is_slow"),
+    # The member begins at the end of a topic that was made anew meanwhile.
+    ("stop", "topic_made_anew"),
+]
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -27,6 +42,13 @@ def test_each_event_alone(loop, event):
 @pytest.mark.parametrize("loop", LOOPS)
 def test_sequences_that_have_broken_a_rule(loop, sequence):
     assert play(loop, sequence).broken == []
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_lost_records_without_a_reset(loop):
+    run = play(loop, ["retention"], reset="none")
+    assert run.broken == []
+    assert any(isinstance(error, MemberStopped) for _, error in run.raised)
 
 
 @pytest.mark.parametrize("loop", LOOPS)

@@ -20,6 +20,7 @@ from assignor.adapters.confluent.settings import divided
 from assignor.adapters.confluent.topics import new_assignor
 from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.embedding import PollErrors
+from assignor.embedding.loops import InputWatch
 from assignor.embedding.loops.rules import LoopFacts, Step, Then, decide
 from assignor.errors import ConfigError
 from encoding import TopicPartition
@@ -285,7 +286,8 @@ def test_a_refused_commit_has_the_row_that_it_has_with_kafka_python(code, then, 
         rejected.error = error
         return [rejected, SimpleNamespace(topic="other", error=None)]
 
-    loop = ConsumerLoop(SimpleNamespace(commit=commit), 0.1, 1)
+    serving = SimpleNamespace(input=SimpleNamespace(watch=InputWatch("none")))
+    loop = ConsumerLoop(SimpleNamespace(commit=commit, _serving=serving), 0.1, 1)
     if then in {Then.LATER, Then.POLL}:
         assert loop.commit({FIRST: 5}) is (then is Then.POLL)
     else:
