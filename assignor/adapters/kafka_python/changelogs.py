@@ -28,6 +28,7 @@ from assignor.embedding import (
     LogRange,
     NewRecord,
     error_text,
+    is_interrupt,
     is_members_commit,
 )
 from assignor.errors import ConfigError
@@ -355,4 +356,6 @@ def _asked(why: str, ask: Callable[[], _Value]) -> _Value:
     try:
         return ask()
     except (KafkaError, OSError) as error:
+        if is_interrupt(error):
+            raise
         raise ClusterUnavailable(f"{why}: {error_text(error)}") from error

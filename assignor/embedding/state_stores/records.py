@@ -21,14 +21,19 @@ from uuid import UUID
 
 import msgpack
 
+from assignor.logs import line_logger
 from assignor.stores import StoreError, store_errors, text, whole_number
 from encoding import TopicPartition
+
+_log = line_logger(__name__)
 
 RESERVED: Final = b"\x00assignor/"
 OWNER_KEY: Final = RESERVED + b"owner"
 COMMIT_KEY: Final = RESERVED + b"commit"
 OWNER_HEADER: Final = "assignor-owner"
 PROCESS_BYTES: Final = 8
+UNKNOWN_OFFSET: Final = -1
+"""Of `ChangelogAccess.append`, where a broker does not say where a record is."""
 
 # A name of no store, in the writes of a commit: topic -> id. Members that do not know it have no
 # such store.
@@ -140,6 +145,27 @@ def owner_of(headers: Iterable[tuple[str, bytes | None]] | None) -> Owner:
         if name == OWNER_HEADER and value is not None and len(value) == _OWNER.size:
             owner = Owner(*_OWNER.unpack(value))
             return owner if 0 < owner.epoch < _EPOCH_LIMIT else NOBODY
+    return NOBODY
+
+
+def fencing_owner(record: ChangelogRecord, *, after: Owner, name: str) -> Owner:
+    """Return the owner that wrote a record: it fences earlier ones; `NOBODY` if implausible.
+
+    Args:
+        record: of a changelog.
+        after: the owner of the record before it.
+        name: of the changelog, for the log.
+    """
+    found = owner_of(record.headers)
+    if is_plausible(found, after=after):
+        return found
+    _log.warning(
+        "the record at offset %s of %s names owner epoch %s, which no claim has; the header is "
+        "ignored. Does another program write to this changelog?",
+        record.offset,
+        name,
+        found.epoch,
+    )
     return NOBODY
 
 

@@ -13,14 +13,14 @@ from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
     NOBODY,
     OWNER_KEY,
+    UNKNOWN_OFFSET,
     ChangelogRecord,
     Commit,
     NewRecord,
     Owner,
     Writes,
-    is_plausible,
+    fencing_owner,
     owned_record,
-    owner_of,
     read_commit,
 )
 from assignor.embedding.state_stores.tables import (
@@ -53,6 +53,8 @@ class Replica:
     Attributes:
         name, changelog, table: as given.
         restored: entries that `restore` has written or deleted since the last takeover began.
+        unclaimed: owner whose records were read, and its owner record was not, though it is later
+            than that of the copy before; `NOBODY`: none.
         peers: the copies of all stores of its task, this one among them.
     """
 
@@ -80,6 +82,9 @@ class Replica:
         self._is_second_try = self._is_slow = False
         # Why the copy is rebuilt with the next check, if it still lacks records.
         self._doubt = ""
+        # Offset up to which the copy had the changelog, and an earlier one that it then ended at.
+        self._overwritten: tuple[int, int] | None = None
+        self.unclaimed = NOBODY
         self.restored = 0
         self.peers: tuple[Replica, ...] = (self,)
 
@@ -134,7 +139,9 @@ class Replica:
             ChangelogLost: the changelog has lost what this copy has, which stays as it is.
             StoreError: the table cannot be written.
         """
-        self._clear_if_lost(LogRange(start, end, topic_id))
+        at, ended = self._overwritten or (self.position, end)
+        self._clear_if_lost(LogRange(start, min(end, ended), topic_id), at)
+        self._overwritten = None
         progress, now = self.table.progress, Moment.now()
         checked = now if asked_ms is None else now.before(max(0, now.wall_ms - asked_ms) / 1000)
         why = "" if progress == NO_PROGRESS or progress.position >= end else self._doubt
@@ -143,7 +150,7 @@ class Replica:
             _log.info(
                 "state of %s up to offset %s is rebuilt: %s", self._name, progress.position, why
             )
-            self._clear()
+            self.clear()
         self._take_range(start, end, topic_id, checked)
 
     def _take_range(self, start: int, end: int, topic_id: UUID | None, checked: Moment) -> None:
@@ -157,12 +164,8 @@ class Replica:
             self._note_complete(checked)
         else:
             self._end_at = (end, checked)
-        taken = replace(
-            kept,
-            position=position,
-            topic_id=topic_id or kept.topic_id,
-            complete_ms=self._complete.wall_ms,
-        )
+        known_id, complete_ms = topic_id or kept.topic_id, self._complete.wall_ms
+        taken = replace(kept, position=position, topic_id=known_id, complete_ms=complete_ms)
         if taken != kept:
             self.table.apply({}, taken)
 
@@ -190,27 +193,32 @@ class Replica:
                 )
         return self._complete.why_wrong(new, self._rebuild_after_s * _CLOCKS_DIFFER)
 
-    def _clear_if_lost(self, log: LogRange) -> None:
+    def _clear_if_lost(self, log: LogRange, at: int) -> None:
         progress, table = self.table.progress, self.table
         has_all = has_whole_task(peer.table for peer in self.peers)
         facts = InputFacts(
             held=Held.CHANGELOG,
             partition=self.changelog,
             log=log,
-            at=progress.position,
+            at=at,
             known_id=progress.topic_id,
             copy=table.place if has_all else "",
             remedy=table.remedy,
         )
         try:
             if progress != NO_PROGRESS and settle(facts) is None:
-                self._clear()
+                self.clear()
         except MemberStopped as error:
             raise ChangelogLost(str(error), [self.changelog.topic]) from None
 
-    def _clear(self) -> None:
-        """Remove all entries: the other copies of the task do not have its whole state any more."""
+    def clear(self) -> None:
+        """Remove all entries: the other copies of the task do not have its whole state any more.
+
+        Raises:
+            StoreError: a table cannot be written.
+        """
         self.table.clear()
+        self._checked, self.unclaimed = None, NOBODY
         for peer in self.peers:
             if peer.table.progress.claim != NOBODY:
                 peer.table.apply({}, replace(peer.table.progress, claim=NOBODY))
@@ -249,10 +257,12 @@ class Replica:
             position = record.offset + 1
             if record.key is None:
                 continue
-            found = self._fencing_owner(record, after=owner)
+            found = fencing_owner(record, after=owner, name=self._name)
             if found < owner:
                 unowned[record.key] = True
                 continue
+            if found > owner != NOBODY or record.key == OWNER_KEY:
+                self.unclaimed = NOBODY if record.key == OWNER_KEY else found
             owner = found
             if record.key in unowned or record.key in self.unowned:
                 unowned[record.key] = False
@@ -300,12 +310,16 @@ class Replica:
     def is_next(self, offsets: Iterable[int], *, after: int = 0) -> bool:
         """Return whether these are the next offsets, so that no other member wrote in between.
 
+        If they are earlier ones, the changelog has lost records: `check_range` is called again.
+
         Args:
             offsets: where records were written.
             after: how many records of this process are between `position` and these.
         """
         found = sorted(offsets)
         first = self.position + after
+        if found and UNKNOWN_OFFSET < found[0] < first:
+            self._overwritten, self._checked = (first, found[0]), None
         return found == list(range(first, first + len(found)))
 
     def written(
@@ -334,17 +348,3 @@ class Replica:
             complete_ms=begun.wall_ms,
         )
         self.table.apply(entries, now, dict.fromkeys(self.unowned & writes.keys(), False))
-
-    def _fencing_owner(self, record: ChangelogRecord, *, after: Owner) -> Owner:
-        """The owner that wrote a record: it fences earlier ones; `NOBODY` if implausible."""
-        found = owner_of(record.headers)
-        if is_plausible(found, after=after):
-            return found
-        _log.warning(
-            "the record at offset %s of %s names owner epoch %s, which no claim has; the header is "
-            "ignored. Does another program write to this changelog?",
-            record.offset,
-            self._name,
-            found.epoch,
-        )
-        return NOBODY

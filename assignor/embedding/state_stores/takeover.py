@@ -20,7 +20,9 @@ from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.copies import Phase, TaskCopy
 from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
+    NOBODY,
     OWNER_KEY,
+    UNKNOWN_OFFSET,
     Commit,
     NewRecord,
     Writes,
@@ -38,8 +40,6 @@ _WAIT_S: Final = 0.1
 # Without records for so long, the ends are asked for again, and the brokers do not send them.
 _ASK_S: Final = 5.0
 _SILENT_S: Final = 60.0
-UNKNOWN_OFFSET: Final = -1
-"""Of `ChangelogAccess.append`, where a broker does not say where a record is."""
 _MOST_RECORDS: Final = 1000
 _MOST_BYTES: Final = 1 << 20
 """Of one append that completes tasks."""
@@ -85,7 +85,8 @@ class ChangelogEnds:
         if count or not behind:
             self._silent_s = 0.0
         else:
-            self._wait(copies, behind[0], time.monotonic() - begun_s)
+            waiting = [copy for copy in copies if lacking[copy.task]]
+            self._wait(waiting, behind[0], time.monotonic() - begun_s)
         return [copy for copy in copies if not lacking[copy.task]]
 
     def _lacking(self, copy: TaskCopy) -> list[Replica]:
@@ -103,7 +104,7 @@ class ChangelogEnds:
     def _wait(self, copies: Sequence[TaskCopy], behind: Replica, seconds: float) -> None:
         before_s, self._silent_s = self._silent_s, self._silent_s + seconds
         if self._silent_s // _ASK_S > before_s // _ASK_S:
-            self.begin([copy for copy in copies if copy.phase is Phase.RESTORING])
+            self.begin(copies)  # the records that they wait for may be lost, also of a claim
         if self._silent_s > _SILENT_S:
             self._silent_s = 0.0
             raise ClusterUnavailable(
@@ -152,6 +153,9 @@ class Takeovers:
     def _claim(self, copies: Sequence[TaskCopy]) -> None:
         """Write owner records, with an epoch above those that were read."""
         for copy in copies:
+            _rebuild_overwritten(copy)
+        copies = [copy for copy in copies if copy.phase is Phase.RESTORING]
+        for copy in copies:
             latest = max(copy.replicas.values(), key=lambda replica: replica.owner)
             name = f"{latest.changelog.topic}-{latest.changelog.partition}"
             copy.owner = next_owner(latest.owner, self._process, name=name)
@@ -159,6 +163,8 @@ class Takeovers:
         offsets = self._access.append(
             [owned_record(r.changelog, OWNER_KEY, b"", copy.owner) for copy, r in claims]
         )
+        for (_, replica), offset in zip(claims, offsets, strict=True):
+            replica.is_next([offset])  # or the changelog has lost records, which it notes
         for copy in copies:
             found = {
                 replica.name: offset + 1
@@ -223,6 +229,30 @@ class Takeovers:
             for copy, _, _ in work:
                 copy.look_again()
             raise
+
+
+def _rebuild_overwritten(copy: TaskCopy) -> None:
+    """Begin anew with copies that have read all, and have not met the record of the last claim.
+
+    Compaction keeps that record, so it is before what the copy had: the changelog has lost records
+    that the copy has, and has others in their place.
+
+    Raises:
+        StoreError: a copy cannot be written.
+    """
+    for replica in copy.replicas.values():
+        if replica.unclaimed != NOBODY:
+            _log.warning(
+                "state of %s-%s up to offset %s is rebuilt: the last claim (owner epoch %s) is not "
+                "behind what the copy had: the changelog has lost records, and has others in their "
+                "place; state that it does not have is lost: set the group's offsets back to redo "
+                "it; check the brokers for an unclean leader election",
+                *replica.changelog,
+                replica.position,
+                replica.unclaimed.epoch,
+            )
+            replica.clear()
+            copy.look_again()
 
 
 _Part = tuple[TaskCopy, Replica, dict[bytes, bytes | None]]

@@ -6,6 +6,7 @@ Kafka Streams makes such a changelog anew in silence, and wipes the store that i
 
 import os
 import shutil
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from assignor.embedding import CopiesKept, DictStore, SqliteStore
 from assignor.embedding.kept import kept_notes
 from assignor.embedding.process_id import LockedDirectory
+from assignor.embedding.state_stores import takeover
 from assignor.embedding.state_stores.local_state import LocalState
 from assignor.stores import StoreError
 from encoding import TaskId, TopicPartition
@@ -27,9 +29,17 @@ from tests.assignor.embedding.state_stores.changelogs.losses import (
     make_anew,
     poll,
     run_and_compare,
+    run_other,
     set_ids,
 )
-from tests.assignor.embedding.state_stores.logs import INPUTS, TASK, restored, write_back
+from tests.assignor.embedding.state_stores.logs import (
+    CHANGELOGS,
+    INPUTS,
+    TASK,
+    WORDS,
+    restored,
+    write_back,
+)
 
 
 @losses
@@ -144,6 +154,25 @@ def test_a_copy_that_another_owner_has_left_behind_is_cleared(cluster, member, o
     standby.stores.close()
 
 
+def test_a_copy_is_rebuilt_if_lost_records_were_written_anew(cluster, member, owner, caplog):
+    """The changelog loses its tail between two owners, and is longer again than the first copy."""
+    owner.stores.close()
+    ends = {each: cluster.logs[each].end for each in CHANGELOGS}
+    cut_off(cluster)
+    run_other(cluster, member, *WORDS)
+    assert all(cluster.logs[each].end > end for each, end in ends.items())
+    again = member("one")
+    again.assign()
+    again.finish()
+    assert again.state() == restored(cluster)
+    assert caplog.text.count("the last claim (owner epoch 2) is not behind what the copy had") == 2
+    for log in cluster.logs.values():
+        log.compact()
+    caplog.clear()
+    run_and_compare(cluster, member, "two")
+    assert "is rebuilt" not in caplog.text
+
+
 def test_a_copy_in_memory_can_be_read_until_the_process_ends(cluster, member):
     set_ids(cluster, OLD)
     made = member(kind=DictStore)
@@ -217,3 +246,38 @@ def test_a_kept_copy_is_not_removed_as_one_of_a_task_that_moved_away(
     for _ in range(2):
         owner.stores.process({}, owner.count)
     assert (tmp_path / "one" / FILE).exists()
+
+
+@pytest.mark.parametrize("records", [1, 2, 5])
+@pytest.mark.parametrize("changelogs", [CHANGELOGS, CHANGELOGS[:1], CHANGELOGS[1:]])
+def test_a_running_owner_ends_when_its_changelogs_have_lost_what_it_wrote(  # noqa: PLR0917 fixtures
+    cluster, member, owner, tmp_path, records, changelogs
+):
+    """The offset of its next record is one that it has written before."""
+    cut_off(cluster, changelogs, records)
+    cluster.write(*WORDS)
+    is_lost(owner, tmp_path)
+    owner.stores.close()
+    assert write_back(cluster, tmp_path / "one") == []
+    run_and_compare(cluster, member)
+
+
+@pytest.mark.parametrize("at", range(1, 12))
+@pytest.mark.parametrize("records", [1, 2])
+def test_records_that_are_lost_while_a_task_is_claimed_again_are_noticed(  # noqa: PLR0917 fixtures
+    cluster, member, owner, tmp_path, at, records, monkeypatch
+):
+    """Those of a claim are written again; others are of the copy, which is kept."""
+    monkeypatch.setattr(takeover, "_ASK_S", 0.01)
+    owner.revoke()
+    owner.assign()
+    steps = owner.steps
+    steps.at, steps.then = steps.taken + at, lambda: cut_off(cluster, records=records)
+    cluster.write(*WORDS)
+    with suppress(CopiesKept):
+        poll(owner)
+        assert owner.state() == restored(cluster) == cluster.expected()
+    assert steps.taken >= steps.at
+    owner.stores.close()
+    assert write_back(cluster, tmp_path / "one") == []
+    run_and_compare(cluster, member)
