@@ -7,7 +7,8 @@ assignor.clients.require_client("kafka-python")
 
 from assignor.adapters.kafka_python.application import StreamsApplication
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
-from assignor.adapters.kafka_python.changelogs import ChangelogReader, KafkaChangelogs
+from assignor.adapters.kafka_python.changelog_reader import ChangelogReader
+from assignor.adapters.kafka_python.changelogs import KafkaChangelogs
 from assignor.adapters.kafka_python.consumer import StreamsConsumer, streams_consumer
 from assignor.adapters.kafka_python.polling import SilenceWatch, commit_next, polled
 from assignor.adapters.kafka_python.processing import run_tasks

@@ -230,7 +230,8 @@ class MembershipCore:
             group: every member of the generation, with its bytes.
             cluster: partition counts, end offsets, and subtopologies that wait.
             persistent_version: what this member's own stores are written in; 0: it has none.
-            generation, leader_id: of the rebalance, and of this member; -1 and "" if unknown.
+            generation: of the rebalance; -1: unknown.
+            leader_id: of this member; "": unknown.
             now_ms: epoch milliseconds.
 
         Raises:

@@ -20,6 +20,11 @@ class Phase(Enum):
     COMPLETING = "active, and writes what its last owner left out or hid"
     RUNNING = "active and complete"
 
+    @property
+    def is_settled(self) -> bool:
+        """Nothing has to be done before the copy follows, waits or runs."""
+        return self in (Phase.FOLLOWING, Phase.SUSPENDED, Phase.RUNNING)
+
 
 class TaskCopy:
     """A task on this member.

@@ -336,8 +336,8 @@ class TaskStores(RunningTasks):
         """Update standbys, for a short time, unless active tasks are being restored."""
         if self._pending():
             return
-        following = [copy for copy in self._copies.values() if copy.phase is Phase.FOLLOWING]
-        replicas = [replica for copy in following for replica in copy.replicas.values()]
+        copies = [copy for copy in self._copies.values() if copy.phase is Phase.FOLLOWING]
+        replicas = [replica for copy in copies for replica in copy.replicas.values()]
         until_s = time.monotonic() + _FOLLOW_S
         while self._access.read(replicas) and time.monotonic() < until_s:
             pass
@@ -347,5 +347,4 @@ class TaskStores(RunningTasks):
         return [task for task in tasks if self._copies[task].phase is Phase.RUNNING]
 
     def _pending(self) -> list[TaskCopy]:
-        settled = (Phase.FOLLOWING, Phase.SUSPENDED, Phase.RUNNING)
-        return [copy for copy in self._copies.values() if copy.phase not in settled]
+        return [copy for copy in self._copies.values() if not copy.phase.is_settled]

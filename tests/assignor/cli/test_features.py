@@ -15,8 +15,8 @@ from assignor.adapters.admin.level_topic import FeatureTopic
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.cli import main
 from assignor.inspection import DescribedGroup
-from assignor.levels.log import FeatureLog, Note
-from assignor.stores import FolderDisk, StoreError
+from assignor.levels.log import Note
+from assignor.stores import StoreError
 from probing.features import KAFKA_FEATURES, KAFKA_RELEASES, LevelRange, NodeSupport, Role
 from system_tests.broker import BrokerConfig, Fault, running_broker
 from tests.assignor.embedding.clusters import until
@@ -337,25 +337,3 @@ def test_an_update_that_prevents_a_rollback_warns_and_is_lowered_only_unsafely(f
     assert "UNSAFE_FEATURE_DOWNGRADE" in err
     status, *_ = features("downgrade", "--group", "g", "--metadata", "1", "--yes", "--unsafe")
     assert status == 0
-
-
-# A folder
-
-
-def test_levels_of_a_folder_are_changed_and_what_is_lost_is_reported(features, tmp_path):
-    where = ("--directory", str(tmp_path))
-    status, _, err = features("describe", where=where)
-    assert (status, "assignor storage format" in err) == (1, True)
-    assert str(tmp_path) in err
-    made = CliRunner().invoke(
-        main,
-        ["storage", "format", *where, "--metadata-version", "2", "--feature", "task.placement=1"],
-    )
-    assert made.exit_code == 0
-    log = FeatureLog(FolderDisk(tmp_path))
-    log.register("m1", {"persistent.metadata.version": LevelRange(min=1, max=2)})
-    status, out, err = features("downgrade", "--metadata", "1", "--unsafe", "--yes", where=where)
-    assert status == 0
-    assert "was downgraded from 2 to 1" in out
-    assert err.startswith("warning: lost: the supported levels of 1 members (m1)")
-    assert features("describe", where=where)[0] == 0

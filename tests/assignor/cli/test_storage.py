@@ -6,7 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 from assignor.cli import main
-from assignor.levels.log import Note, opened_log
+from assignor.levels.log import FeatureLog, Note, opened_log
+from assignor.stores import FolderDisk
+from probing.features import LevelRange
 
 
 @pytest.fixture
@@ -118,3 +120,24 @@ def test_raising_what_is_written_is_done_and_warned_of(storage, upgrade, options
     levels = json.loads(storage("describe", "--format", "json")[1])["finalized"]
     wanted = 1 if "--metadata" not in options or "--dry-run" in options else 2
     assert levels["persistent.metadata.version"] == wanted
+
+
+def test_levels_of_a_folder_are_changed_and_what_is_lost_is_reported(tmp_path):
+    def features(command, *options):
+        where = ("--directory", str(tmp_path))
+        found = CliRunner().invoke(main, ["features", command, *where, *options])
+        return found.exit_code, found.stdout, found.stderr
+
+    status, _, err = features("describe")
+    assert (status, "assignor storage format" in err) == (1, True)
+    assert str(tmp_path) in err
+    options = ("--metadata-version", "2", "--feature", "task.placement=1")
+    made = CliRunner().invoke(main, ["storage", "format", "--directory", str(tmp_path), *options])
+    assert made.exit_code == 0
+    log = FeatureLog(FolderDisk(tmp_path))
+    log.register("m1", {"persistent.metadata.version": LevelRange(min=1, max=2)})
+    status, out, err = features("downgrade", "--metadata", "1", "--unsafe", "--yes")
+    assert status == 0
+    assert "was downgraded from 2 to 1" in out
+    assert err.startswith("warning: lost: the supported levels of 1 members (m1)")
+    assert features("describe")[0] == 0

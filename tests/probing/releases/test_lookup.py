@@ -165,7 +165,7 @@ def test_a_series_stands_for_its_newest_patch(text, name):
     ],
 )
 def test_an_unknown_release_is_refused_with_the_nearest_known_ones(text, near):
-    with pytest.raises(ReleaseError, match="is unknown; the ne") as error:
+    with pytest.raises(ReleaseError, match=r"is unknown; (the ne|known are)") as error:
         find_release(text)
     assert len(str(error.value)) < 200
     if len(text) < 20:

@@ -66,8 +66,10 @@ def test_a_row_begins_and_ends_where_its_source_or_its_sentence_says():
         assert [since for since in begins if not is_named(since, known)] == [], row
         ends = [until for since, until in row.ranges if until and not is_branch(since, until)]
         following = [other.since for other in CHANGES if other.subject is row.subject]
-        said = f"{known} {row.what} {row.action}"
-        assert [end for end in ends if not is_named(end, said) and end not in following] == [], row
+        sentence = f"{known} {row.what} {row.action}"
+        assert [
+            end for end in ends if not is_named(end, sentence) and end not in following
+        ] == [], row
 
 
 def test_a_setting_that_the_first_start_needs_stands_before_it():

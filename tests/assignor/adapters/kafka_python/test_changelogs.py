@@ -10,7 +10,7 @@ from kafka.errors import KafkaConnectionError
 
 from assignor import ConfigError
 from assignor.adapters.kafka_python import KafkaChangelogs
-from assignor.adapters.kafka_python.changelogs import ChangelogReader
+from assignor.adapters.kafka_python.changelog_reader import ChangelogReader
 from assignor.adapters.kafka_python.settings import ChangelogSettings, ConsumerSettings
 from assignor.embedding import ClusterUnavailable, NewRecord
 from assignor.embedding.state_stores.records import Owner, owned_record

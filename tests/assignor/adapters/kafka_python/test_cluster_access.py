@@ -3,7 +3,7 @@
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
-from assignor.adapters.kafka_python.changelogs import ChangelogReader
+from assignor.adapters.kafka_python.changelog_reader import ChangelogReader
 from assignor.adapters.kafka_python.cluster_access import KafkaAdminAccess, admin_settings
 from assignor.embedding import CHECKED_SETTINGS, ClusterUnavailable, InternalTopic
 from encoding import TopicPartition
