@@ -34,7 +34,7 @@ def test_every_reason_is_printed():
     assert done.exit_code == 1
     assert done.stdout.count("refused:") == 4
     assert "members of 3.9.2 have no streams protocol (KIP-1071)" in done.stdout
-    assert "rolling-bounce plan --from 3.9.2 --to 4.3" in done.stdout
+    assert "rolling-bounce plan --from 3.9.2 --to 4.4" in done.stdout
     early = plan("--from", "4.1", "--brokers", "4.3").stdout
     assert "members of 4.1.2 have the streams protocol as early access only" in early
 
