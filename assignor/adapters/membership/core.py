@@ -337,9 +337,8 @@ class MembershipCore:
 
         Called on the thread that reads the levels.
         """
-        rejoin = rejoin_for_levels(
-            self.member.state, found, leads=self.leads, is_led_by_jvm=self._led_by_jvm
-        )
+        state, is_led_by_jvm = self.member.state, self._led_by_jvm
+        rejoin = rejoin_for_levels(state, found, leads=self.leads, is_led_by_jvm=is_led_by_jvm)
         return "" if rejoin is None else rejoin.why
 
 

@@ -1,6 +1,7 @@
 """What cannot work is one sentence: stores, directories, and uses at the wrong time."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 from filelock import FileLock, Timeout
@@ -67,7 +68,7 @@ def test_a_store_that_was_not_given_is_refused(cluster, member):
     with pytest.raises(TypeError, match="'by-word' is of type str, no state store; make one, such"):
         owner.stores[TASK]["by-word"]
     with pytest.raises(TopologyError, match="no source of the topology reads topic 'else'"):
-        owner.stores.process({TopicPartition("else", 0): [object()]}, owner.count)
+        owner.stores.process({TopicPartition("else", 0): [SimpleNamespace(offset=0)]}, owner.count)
 
 
 @pytest.mark.parametrize(
