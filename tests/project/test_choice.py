@@ -1,14 +1,17 @@
-"""Which tests `make check` chooses, one case of each kind of file (`tests.project.changed`)."""
+"""Which tests `make check` chooses, and what only `make nightly` runs (`tests.project.changed`)."""
 
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import grimp
 import pytest
 
+from tests import nightly
 from tests.project import changed
+from tests.project.checkout import ROOT, files
 
 # Helpers of tests that conftest.py loads, by an import or as plugins.
 LOADED = [f"tests/{name}.py" for name in ("ledger", "leftovers", "lanes", "nightly")]
@@ -88,3 +91,22 @@ def test_groups_of_tests_reach_the_scheduler(request):
     # pytest 9.2 ignores the names that xdist 3.8 gives to tests of a group.
     if os.environ.get("PYTEST_XDIST_WORKER") and request.config.getoption("loadgroup"):
         assert request.node.nodeid.endswith("@tests/project/test_choice.py")
+
+
+def test_samples_and_examples_are_the_same_in_each_run_and_all_at_night(monkeypatch):
+    monkeypatch.delenv("NIGHTLY", raising=False)
+    assert nightly.sample("abcdefg", every=3, reason="r") == ["a", "d", "g"]
+    assert nightly.examples(50) == 17
+    monkeypatch.setenv("NIGHTLY", "1")
+    assert nightly.sample("abcdefg", every=3, reason="r") == list("abcdefg")
+    assert nightly.examples(50) == 50
+    with pytest.raises(ValueError, match="say why"):
+        nightly.sample("abc", every=2, reason="")
+
+
+def test_the_list_of_what_only_the_night_runs_is_current():
+    is_current = nightly.PAGE.read_text(encoding="utf-8") == nightly.page()
+    assert is_current, "run python -m tests.nightly"
+    users = [path for path in files(".py") if "is_nightly()" in path.read_text(encoding="utf-8")]
+    allowed = [Path(__file__), ROOT / "conftest.py", ROOT / "tests/nightly.py"]
+    assert sorted(users) == sorted(allowed), "call `sample` or `examples`"

@@ -1,18 +1,15 @@
-"""Which tests a run takes follows from the commit alone; no test uses a clock without saying so."""
+"""Which tests a lane takes, and no test uses a clock without saying so."""
 
 import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests import nightly
 from tests.ledger import read_marks
-from tests.project.checkout import files
+from tests.project.checkout import ROOT
 
-ROOT = nightly.ROOT
 TESTS = """
 import asyncio, os, signal, subprocess, sys, threading, time
 import pytest
@@ -193,22 +190,3 @@ def test_a_run_that_ends_early_with_status_0_is_not_green(tmp_path, ends, verdic
     if verdict:
         assert (tmp_path / ".verdict").read_text(encoding="utf-8") == verdict
         assert "2 tests did not run, as test_it.py::test_a" in ended.stdout
-
-
-def test_samples_and_examples_are_the_same_in_each_run_and_all_at_night(monkeypatch):
-    monkeypatch.delenv("NIGHTLY", raising=False)
-    assert nightly.sample("abcdefg", every=3, reason="r") == ["a", "d", "g"]
-    assert nightly.examples(50) == 17
-    monkeypatch.setenv("NIGHTLY", "1")
-    assert nightly.sample("abcdefg", every=3, reason="r") == list("abcdefg")
-    assert nightly.examples(50) == 50
-    with pytest.raises(ValueError, match="say why"):
-        nightly.sample("abc", every=2, reason="")
-
-
-def test_the_list_of_what_only_the_night_runs_is_current():
-    is_current = nightly.PAGE.read_text(encoding="utf-8") == nightly.page()
-    assert is_current, "run python -m tests.nightly"
-    users = [path for path in files(".py") if "is_nightly()" in path.read_text(encoding="utf-8")]
-    allowed = [Path(__file__), ROOT / "conftest.py", ROOT / "tests/nightly.py"]
-    assert sorted(users) == sorted(allowed), "call `sample` or `examples`"

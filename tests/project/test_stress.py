@@ -1,10 +1,14 @@
-"""What `tests.stress` reads from the lines of pytest."""
+"""What `tests.stress` reads from the lines of pytest, and when it prints."""
+
+import signal
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
 
 from tests import stress
-from tests.stress import command_of, read_result
+from tests.stress import Lane, command_of
 
 LINES = """
 [gw0] [  1%] PASSED tests/a.py::test_first[a b]
@@ -13,40 +17,67 @@ LINES = """
 [gw1] [  4%] SKIPPED tests/b.py::test_skipped
 [gw0] [  5%] PASSED tests/a.py::test_second_again
 [gw0] [  5%] ERROR tests/a.py::test_second_again
+=== FAILURES ===
+PASSED tests/printed_by.py::a_test
 === short test summary info ===
 FAILED tests/a.py::test_second - AssertionError
 """
+# Prints the lines of a lane; of the second one a part, and then interrupts its parent.
+PYTEST = f"""
+import os, signal, sys, time
+print({LINES!r}, flush=True)
+if sys.argv[1:]:
+    os.kill(os.getppid(), signal.SIGINT)
+    time.sleep(1_000)
+sys.exit(1)
+"""
+
+
+def read(lane, lines):
+    for line in lines.splitlines(keepends=True):
+        lane.read(line)
+    return lane
 
 
 def test_a_failure_has_the_tests_before_it_in_its_process():
-    result = read_result("clock", 7, 1, LINES)
-    assert (result.passed, result.skipped) == (3, 1)
-    first, second = result.failures
+    lane = read(Lane(seed=7, lane="clock"), LINES)
+    assert (lane.passed, lane.skipped) == (3, 1)
+    first, second = lane.failures
     assert first == ("tests/a.py::test_second", ("tests/a.py::test_first[a",))
     assert second[0] == "tests/a.py::test_second_again"
 
 
 def test_a_run_is_repeated_by_its_seed():
-    assert command_of("clock", 7, 2, ["tests/a.py"])[-5:] == [
-        "-n",
-        "2",
-        "--shuffle",
-        "7",
-        "tests/a.py",
-    ]
-    result = read_result("alone", 1, 0, "tests/a.py::test_it PASSED   [100%]\n")
-    assert (result.passed, result.failures) == (1, ())
+    words = command_of("clock", 7, 2, ["tests/a.py"])
+    assert words[-5:] == ["-n", "2", "--shuffle", "7", "tests/a.py"]
+    lane = read(Lane(seed=1, lane="alone"), "tests/a.py::test_it PASSED   [100%]\n")
+    assert (lane.passed, lane.failures) == (1, [])
 
 
-@pytest.mark.usefixtures("clock")
-def test_a_lane_is_printed_when_it_has_ended(monkeypatch):
-    def run_lane(lane, seed, workers, tests):
-        if lane == "alone":
-            raise RuntimeError("stopped")
-        return read_result(lane, seed, 1, LINES)
+@pytest.mark.usefixtures("alone")
+def test_a_failure_is_printed_when_it_occurs_and_an_interrupt_prints_the_sums(monkeypatch):
+    def start(words):
+        return subprocess.Popen(
+            [sys.executable, "-c", PYTEST, *(["stop"] if "0" in words else [])],
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
 
-    monkeypatch.setattr(stress, "run_lane", run_lane)
-    ended = CliRunner().invoke(stress.main, ["--load", "0", "--from-seed", "7"])
-    assert str(ended.exception) == "stopped"
-    assert "seed 7, clock: 3 passed, 1 skipped, 2 failed" in ended.output
-    assert "repeat: python -m pytest -m 'clock and not alone and not real'" in ended.output
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+    monkeypatch.setattr(stress, "start", start)
+    try:
+        words = ["--load", "0", "--workers", "2", "--from-seed", "7", "--runs", "2"]
+        ended = CliRunner().invoke(stress.main, words)
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+    assert ended.exit_code == 130
+    lines = ended.output.splitlines()
+    assert lines[0] == "seed 7, clock: FAILED tests/a.py::test_second"
+    assert lines[2].startswith("    repeat: python -m pytest -m 'clock and not alone and not real'")
+    assert lines[6] == "seed 7, clock: 3 passed, 1 skipped, 2 failed"
+    assert lines[-1] == (
+        "interrupted: 2 runs from seed 7 with 0 busy processes; whole are none;"
+        " 6 tests passed, 4 failed; 1 runs with a failure"
+    )

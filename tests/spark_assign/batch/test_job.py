@@ -7,11 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 from assignor import find_strategy, read_problem
 from assignor.problems import parse_problem, result_of
-from spark_assign.cli.main import main
 from spark_assign.tables.convert import GROUP_ARROW, group_batch
 
 SAMPLE = Path(__file__).parents[2] / "assignor" / "problems" / "open_sample.jsonl.gz"
@@ -31,16 +29,6 @@ def problems(lines):
 @pytest.fixture
 def rows(problems):
     return group_batch([(p.name, p.state) for p in problems[:4]]).to_pylist()
-
-
-@pytest.fixture
-def call(spark, tmp_path):
-    """Run a command in the session of the tests; @ stands for the folder of the test."""
-
-    def run(*arguments):
-        return CliRunner().invoke(main, [a.replace("@", f"{tmp_path}/") for a in arguments])
-
-    return run
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 from assignor import read_problem
 from assignor.cli import main as assignor
 from assignor.cli import make_problem
-from spark_assign.cli.main import main
 from spark_assign.tables import group_batch
 
 # Groups in which 0, 1 and 2 clients have just joined.
@@ -18,16 +17,6 @@ PROBLEMS = [
     make_problem(clients=3, tasks=12 + n, standbys=1, joined=n % 3, seed=n) | {"name": f"group-{n}"}
     for n in range(6)
 ]
-
-
-@pytest.fixture
-def call(spark, tmp_path):
-    """Run a command in the session of the tests; @ stands for the folder of the test."""
-
-    def run(*arguments):
-        return CliRunner().invoke(main, [a.replace("@", f"{tmp_path}/") for a in arguments])
-
-    return run
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from probing import RELEASES, find_release
+from probing import find_release
 from system_tests.sim import (
     FAULTS,
     BounceOptions,
@@ -14,12 +14,6 @@ from system_tests.sim import (
     should_work,
 )
 from system_tests.sim.events import Answered, Rejoined, Settled, Started, Took, Wrote
-
-PROBING = [
-    release.name
-    for release in RELEASES
-    if not release.is_native and release.order >= (2, 0) and release.name.endswith((".1", ".2"))
-]
 
 
 def bounce(old, new, seed=0, **options):

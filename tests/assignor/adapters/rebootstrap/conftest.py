@@ -1,10 +1,11 @@
-"""No member of a test runs in the next test."""
+"""A broker of its own for each test, and no member of a test that runs in the next one."""
 
 import contextlib
 
 import pytest
 
-from tests.assignor.adapters.rebootstrap.clusters import STARTED, close_all
+from system_tests.broker import running_broker
+from tests.assignor.adapters.rebootstrap.clusters import BEHIND_ONE_ADDRESS, STARTED, close_all
 
 
 @pytest.fixture(autouse=True)
@@ -13,6 +14,12 @@ def no_member_is_left_over():
     while STARTED:
         with contextlib.suppress(AssertionError):
             STARTED.pop().stop()
+
+
+@pytest.fixture
+def broker(clock):
+    with running_broker(BEHIND_ONE_ADDRESS) as running:
+        yield running
 
 
 @pytest.fixture

@@ -24,9 +24,8 @@ from assignor.adapters.rebootstrap.supervisor import (
     UntestedClientError,
 )
 from probing.rebootstrap import RebootstrapConfigError
-from system_tests.broker import Fault, running_broker
+from system_tests.broker import Fault
 from tests.assignor.adapters.rebootstrap.clusters import (
-    BEHIND_ONE_ADDRESS,
     PARTITIONS,
     TOPIC,
     Member,
@@ -80,12 +79,6 @@ def test_an_untested_version_is_refused(monkeypatch):
 def test_something_else_than_a_client_is_refused():
     with pytest.raises(TypeError, match="object is not a client of kafka-python"):
         supervise(object())
-
-
-@pytest.fixture
-def broker(clock):
-    with running_broker(BEHIND_ONE_ADDRESS) as running:
-        yield running
 
 
 def test_invalid_settings_are_refused(broker):

@@ -13,11 +13,9 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from assignor.adapters.rebootstrap import aiokafka, kafka_python
-from system_tests.broker import running_broker
 from tests.assignor.adapters.rebootstrap import aiokafka_clients as aio
 from tests.assignor.adapters.rebootstrap.admins import answered, answers, asked_of_aiokafka
 from tests.assignor.adapters.rebootstrap.clusters import (
-    BEHIND_ONE_ADDRESS,
     LIMIT_S,
     PARTITIONS,
     TOPIC,
@@ -32,12 +30,6 @@ AT_LEAST = 20
 WITHOUT_S = 2.0
 # Timeout of a call that no broker answers, instead of the client's 30 or 40 s.
 CALL_MS = 2_000
-
-
-@pytest.fixture
-def broker(clock):
-    with running_broker(BEHIND_ONE_ADDRESS) as running:
-        yield running
 
 
 def written(broker):

@@ -19,10 +19,9 @@ from assignor.embedding import ClusterUnavailable, InternalTopic
 from encoding import TopicPartition
 from probing.features import ASSIGNMENT_PROTOCOL
 from probing.rebootstrap import RebootstrapConfigError
-from system_tests.broker import Fault, running_broker
+from system_tests.broker import Fault
 from tests.assignor.adapters.rebootstrap import aiokafka_clients as aio
 from tests.assignor.adapters.rebootstrap.clusters import (
-    BEHIND_ONE_ADDRESS,
     PARTITIONS,
     TOPIC,
     Member,
@@ -37,12 +36,6 @@ LEVEL = 101
 NAME = "side"
 REBOOTSTRAP = {"metadata_recovery_strategy": "rebootstrap"}
 SETTINGS = {"client_id": NAME, "metadata_max_age_ms": 500, "reconnect_backoff_max_ms": 1_000}
-
-
-@pytest.fixture
-def broker(clock):
-    with running_broker(BEHIND_ONE_ADDRESS) as running:
-        yield running
 
 
 def opened(library, broker):

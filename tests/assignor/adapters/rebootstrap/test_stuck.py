@@ -15,11 +15,10 @@ from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
 
 from assignor.adapters.rebootstrap import aiokafka, kafka_python
-from system_tests.broker import Fault, running_broker
+from system_tests.broker import Fault
 from tests.assignor.adapters.rebootstrap import aiokafka_clients as aio
 from tests.assignor.adapters.rebootstrap.admins import answered, answers, asked_of_aiokafka
 from tests.assignor.adapters.rebootstrap.clusters import (
-    BEHIND_ONE_ADDRESS,
     LIMIT_S,
     TOPIC,
     Member,
@@ -39,12 +38,6 @@ SOON = {"metadata_max_age_ms": 500}
 PATIENT = {"reconnect_backoff_max_ms": 1_000} | SOON
 SILENT, HALF_SILENT = "they never answer", "they answer ApiVersions only"
 both_ways = pytest.mark.parametrize("way", [SILENT, HALF_SILENT])
-
-
-@pytest.fixture
-def broker(clock):
-    with running_broker(BEHIND_ONE_ADDRESS) as running:
-        yield running
 
 
 def get_stuck(running, way):

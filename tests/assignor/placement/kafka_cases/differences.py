@@ -10,7 +10,6 @@ ALL = ("none", *RACKED)
 HIGH, STICKY = "HighAvailabilityTaskAssignorTest", "LegacyStickyTaskAssignorTest"
 CUSTOM, RACK = "CustomStickyTaskAssignorTest", "RackAwareTaskAssignorTest"
 MOVEMENT, CONVERGENCE = "TaskMovementTest", "TaskAssignorConvergenceTest"
-TAGS = "ClientTagAwareStandbyTaskAssignorTest"
 
 
 def cases(kafka_class, test, parameters, *sentences):
