@@ -151,8 +151,7 @@ class LiveBounce:
         began_s = monotonic()
         bounced = Bounced()
         for number, stage in enumerate(self._plan.stages):
-            kill = self._options.kill if number == 0 else None
-            bounced = self._bounce(stage, bounced, kill=kill)
+            bounced = self._bounce(stage, bounced, kill=None if number else self._options.kill)
         seconds = monotonic() - began_s
         if self._options.hold_back:
             stage, limit_s = self._plan.stages[-1], self._options.settle_timeout_s
@@ -181,6 +180,7 @@ class LiveBounce:
                 self._members.stop(name)
                 if stage.expires:
                     self._settle(extra_s=self._options.session_timeout_ms / 1000)
+                self._members.wait_down(name, self._options.restart_ms)
                 self._members.start(name, stage)
                 self._settle()
             if self._options.garbage and not bounced.foreign_done and self._admits_foreign():
