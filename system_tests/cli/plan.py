@@ -155,12 +155,7 @@ def plan(**given: Any) -> None:
     refuse_from_streams(given)
     if given["new"] is None:
         refuse("give the release that the group is brought to: --to RELEASE, or --topology OLD NEW")
-    try:
-        uses = read_uses(given["uses"])
-        if given["new"].lower() != STREAMS:
-            find_target(given["new"])
-    except ValueError as error:  # a ReleaseError is one
-        refuse(str(error))
+    uses = _checked_uses(given)
     if given["everything"]:
         _plan_fleet(given, uses)
     _refuse_directories(given)
@@ -181,6 +176,16 @@ def plan(**given: Any) -> None:
     except ReportError as error:
         refuse(str(error), EXIT_ENVIRONMENT)
     sys.exit(0 if is_good else EXIT_BAD)
+
+
+def _checked_uses(given: dict[str, Any]) -> frozenset[Use]:
+    """Check that the release to plan for exists, and return the features of --uses."""
+    try:
+        if given["new"].lower() != STREAMS:
+            find_target(given["new"])
+        return read_uses(given["uses"])
+    except ValueError as error:  # a ReleaseError is one
+        refuse(str(error))
 
 
 def _plan_fleet(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
