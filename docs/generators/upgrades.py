@@ -10,7 +10,15 @@ from probing import find_release
 from probing.releases import NOT_RUN, seen_with
 from system_tests.matrix.markdown import first_releases, render_page
 from system_tests.matrix.store import read
-from system_tests.plan import CHANGES, NOT_CHECKED, NOT_REHEARSED, ReleaseChange, When
+from system_tests.plan import (
+    ANNOUNCED,
+    CHANGES,
+    NOT_CHECKED,
+    NOT_REHEARSED,
+    Announced,
+    ReleaseChange,
+    When,
+)
 from system_tests.support.claims import CLAIMS, Claim
 
 _STORED = Path(__file__).resolve().parents[2] / "tests/system_tests/matrix/upgrades.json"
@@ -21,7 +29,7 @@ that concern it, no others:
 
 <!-- not run: docs/start-upgrade.md runs a plan -->
 ```sh
-rolling-bounce plan --from 2.3.1 --to 4.1 --uses eos,iq
+rolling-bounce plan --from 2.3.1 --to 4.1 --uses eos-v1,iq
 ```
 
 ## What concerns my path?
@@ -32,6 +40,7 @@ rolling-bounce plan --from 2.3.1 --to 4.1 --uses eos,iq
 | what does the plan turn into a step? | [in the steps](#in-the-steps) |
 | what is different afterwards? | [afterwards](#afterwards) |
 | what was tried with members of these releases? | [what was run](#what-was-run) |
+| what is announced of later releases? | [later releases](#later-releases) |
 | what does nobody check or rehearse for me? | [not checked](#not-checked) |
 | how many bounces between two releases? | [all kinds of releases](#all-kinds-of-releases) |
 | why more than one, and which? | {paths} |
@@ -53,6 +62,14 @@ _USES = """A plan has every row with an empty cell in `--uses`, a row with a fea
 that feature is given, and a row with `not` only if it is not given. `until`: the first release
 without the change."""
 
+_LATER = """### Later releases
+
+What is announced; `rolling-bounce plan --to 5.0` says the same. For streams groups, see also
+[what later releases change](streams-groups.md#later-releases).
+
+| release | what changes | what to do | source |
+| --- | --- | --- | --- |
+"""
 _RUN = f"""### What was run
 
 Claims that were tried with real members of Kafka Streams, in an application for each pair of
@@ -71,6 +88,9 @@ def render() -> str:
         "## What else changes\n\n",
         f"{_USES}\n\n",
         *(_section(when) for when in When),
+        _LATER,
+        *map(_announced_row, ANNOUNCED),
+        "\n",
         _RUN,
         *map(_claim_row, CLAIMS),
         "\n### Not checked\n\nBy any plan:\n\n",
@@ -115,6 +135,10 @@ def _section(when: When) -> str:
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |"]
     lines += [_row(change) for change in own]
     return f"### {when}\n\n{_WHEN[when]}\n\n" + "\n".join(lines) + "\n\n"
+
+
+def _announced_row(row: Announced) -> str:
+    return f"| {' | '.join(row)} |\n"
 
 
 def _claim_row(claim: Claim) -> str:

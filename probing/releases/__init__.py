@@ -10,6 +10,7 @@ from probing.releases.lookup import (
     Standing,
     UpgradeFrom,
     find_release,
+    parse_order,
 )
 from probing.releases.rows import (
     FORMER_ANSWER,
@@ -67,6 +68,7 @@ __all__ = [
     "formats_between",
     "former_answer_is_unreadable",
     "one_way_formats_between",
+    "parse_order",
     "pin_that_keeps",
     "seen_with",
     "upgrade_from_value",

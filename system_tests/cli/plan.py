@@ -43,6 +43,7 @@ from system_tests.plan import (
     check_group,
     costs_lines,
     estimated_s,
+    find_target,
     make_plan,
     plan_document,
     plan_lines,
@@ -62,7 +63,7 @@ PROGRAM plan --from 2.3.1 --to 4.1  # over a bridge release
 PROGRAM plan --from 2.4.1 --to 4.1 --uses ktable,static,iq
 PROGRAM plan --from 3.4.0 --to 3.5.1  # a setting that ends members
 PROGRAM plan --from 3.9 --to native  # one bounce, can be rolled back
-PROGRAM plan --from 3.9 --to 4.3 --uses eos --session-timeout-ms 10000
+PROGRAM plan --from 3.9 --to 4.3 --uses eos-v2 --session-timeout-ms 10000
 PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # saved
 PROGRAM plan --bootstrap-server HOST:9092 --group g --from 3.9 --to 4.3
 PROGRAM plan --problem g.json --from 3.9 --to 4.3 --report plan.html
@@ -154,10 +155,7 @@ def plan(**given: Any) -> None:
     refuse_from_streams(given)
     if given["new"] is None:
         refuse("give the release that the group is brought to: --to RELEASE, or --topology OLD NEW")
-    try:
-        uses = read_uses(given["uses"])
-    except ValueError as error:
-        refuse(str(error))
+    uses = _checked_uses(given)
     if given["everything"]:
         _plan_fleet(given, uses)
     _refuse_directories(given)
@@ -178,6 +176,16 @@ def plan(**given: Any) -> None:
     except ReportError as error:
         refuse(str(error), EXIT_ENVIRONMENT)
     sys.exit(0 if is_good else EXIT_BAD)
+
+
+def _checked_uses(given: dict[str, Any]) -> frozenset[Use]:
+    """Check that the release to plan for exists, and return the features of --uses."""
+    try:
+        if given["new"].lower() != STREAMS:
+            find_target(given["new"])
+        return read_uses(given["uses"])
+    except ValueError as error:  # a ReleaseError is one
+        refuse(str(error))
 
 
 def _plan_fleet(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:

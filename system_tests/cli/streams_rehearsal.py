@@ -14,11 +14,11 @@ from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, refuse
 from system_tests.errors import EnvironmentFailureError
 from system_tests.live import LiveOptions, changed_options
 from system_tests.live.streams_move import MoveVerdict, StreamsMoveOptions, run_streams_move
-from system_tests.plan import plan_streams_move
+from system_tests.plan import Use, plan_streams_move
 from system_tests.real import broker_release
 
 _USED: Final = frozenset(
-    {"members", "partitions", "rate", "broker", "session_timeout_ms", "heartbeat_ms"}
+    {"members", "partitions", "rate", "broker", "session_timeout_ms", "heartbeat_ms", "static"}
 )
 
 
@@ -29,9 +29,11 @@ def rehearse_streams_move(old: str, options: LiveOptions, *, form: str) -> NoRet
         refuse(f"--to streams has no use for {_listed(unused)}; it takes {_listed(sorted(_USED))}")
     if options.broker is None:
         refuse("the broker assigns the tasks: start a real one with --broker kafka:4.3")
+    static = options.switches.static
+    uses = frozenset({Use.STATIC}) if static else frozenset()
     try:
         broker, release = broker_release(options.broker), find_release(old)
-        obstacles = plan_streams_move(release, find_release(broker), frozenset()).obstacles
+        obstacles = plan_streams_move(release, find_release(broker), uses).obstacles
     except ReleaseError as error:
         refuse(str(error))
     if obstacles:
@@ -46,6 +48,7 @@ def rehearse_streams_move(old: str, options: LiveOptions, *, form: str) -> NoRet
                 rate=options.rate,
                 session_timeout_ms=options.session_timeout_ms,
                 heartbeat_ms=options.heartbeat_ms,
+                static=static,
             ),
             lambda line: click.echo(shown(line, limit=None), err=form == "json"),
         )

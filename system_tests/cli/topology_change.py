@@ -21,7 +21,8 @@ from system_tests.topology_changes import ChangeKind
 
 TOPOLOGY_CHANGES: Final = tuple(kind.value for kind in ChangeKind)
 _USED: Final = frozenset(
-    {"members", "partitions", "kill", "switches", "broker", "take_back", "session_timeout_ms"}
+    {"members", "partitions", "kill", "broker", "take_back", "session_timeout_ms"}
+    | {"rebalance_protocol"}
 )
 
 

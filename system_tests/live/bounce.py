@@ -25,8 +25,7 @@ from system_tests.live.replacing import replace_brokers
 from system_tests.live.report import Death, Outcome
 from system_tests.trace import Symbol
 
-# A crash costs a session timeout, and the rebalance that notices it as much again at worst.
-_SESSIONS_PER_CRASH = 2
+_SESSIONS_PER_CRASH = 2  # one expires, and the rebalance after it takes as long at worst
 
 
 def run_live_bounce(options: LiveOptions, plan: LivePlan, screen: Screen) -> Outcome:
@@ -151,8 +150,7 @@ class LiveBounce:
         began_s = monotonic()
         bounced = Bounced()
         for number, stage in enumerate(self._plan.stages):
-            kill = self._options.kill if number == 0 else None
-            bounced = self._bounce(stage, bounced, kill=kill)
+            bounced = self._bounce(stage, bounced, kill=None if number else self._options.kill)
         seconds = monotonic() - began_s
         if self._options.hold_back:
             stage, limit_s = self._plan.stages[-1], self._options.settle_timeout_s
@@ -181,6 +179,7 @@ class LiveBounce:
                 self._members.stop(name)
                 if stage.expires:
                     self._settle(extra_s=self._options.session_timeout_ms / 1000)
+                self._members.wait_down(name, self._options.restart_ms)
                 self._members.start(name, stage)
                 self._settle()
             if self._options.garbage and not bounced.foreign_done and self._admits_foreign():
@@ -317,7 +316,8 @@ class LiveBounce:
     def _evidence(self, first_generation: int, bounced: Bounced, last: LastState) -> Evidence:
         options, members = self._options, self._members
         is_offline = options.switches.offline
-        sessions = 1 + (_SESSIONS_PER_CRASH if members.crashed else 0)
+        lapse = options.outlasts_sessions or any(stage.expires for stage in self._plan.stages)
+        sessions = 1 + (_SESSIONS_PER_CRASH if members.crashed or lapse else 0)
         return Evidence(
             reports=tuple(members.reports),
             written_ms=self._producer.written_ms(),

@@ -77,6 +77,7 @@ class LiveOptions:
         broker: the release of a real Kafka broker to start, or None for the embedded one.
         port: of the broker that is started; 0 takes a free one.
         settle_timeout_s: how long the group may take to settle after each step.
+        restart_ms: how long a bounced member is down before it starts again, at least.
         quiet_ms: how long a group must not change before it counts as settled.
     """
 
@@ -132,7 +133,21 @@ class LiveOptions:
         metadata=option("Heartbeat interval.", least=50, most=60_000),
     )
     settle_timeout_s: float = field(default=30.0, metadata=SETTLE_TIMEOUT)
+    restart_ms: int = field(
+        default=0,
+        metadata=option(
+            "How long a bounced member is down, at least; a static one for longer than its session"
+            " loses its tasks meanwhile.",
+            least=0,
+            most=600_000,
+        ),
+    )
     quiet_ms: float = 700.0
+
+    @property
+    def outlasts_sessions(self) -> bool:
+        """Whether the sessions of static members expire because they are down for so long."""
+        return self.switches.static and self.restart_ms > self.session_timeout_ms
 
 
 _Conflict = tuple[Callable[[LiveOptions, bool], bool], str]
@@ -147,6 +162,10 @@ _CONFLICTS: tuple[_Conflict, ...] = (
     (
         lambda options, _: options.switches.offline and options.kill is not None,
         "--kill needs a rolling bounce; leave --offline out",
+    ),
+    (
+        lambda options, _: options.switches.offline and options.restart_ms > 0,
+        "--restart-ms needs a rolling bounce; leave --offline out",
     ),
     (
         lambda options, _: options.switches.offline and options.garbage,
@@ -214,10 +233,11 @@ def conflict_of(options: LiveOptions, *, new: str) -> str | None:
 
 
 def changed_options(options: LiveOptions) -> frozenset[str]:
-    """Return the names of the fields that have not their default."""
-    default = LiveOptions()
+    """Return the names of the fields, also of the switches, that have not their default."""
+    pairs = ((options, LiveOptions()), (options.switches, Switches()))
     return frozenset(
         each.name
-        for each in fields(LiveOptions)
-        if getattr(options, each.name) != getattr(default, each.name)
+        for given, default in pairs
+        for each in fields(given)
+        if each.name != "switches" and getattr(given, each.name) != getattr(default, each.name)
     )

@@ -207,6 +207,18 @@ class Members:
             timeout_s=self._stop_s,
         )
 
+    def wait_down(self, name: str, down_ms: float) -> None:
+        """Wait until a member that has ended has been down for a time.
+
+        Raises:
+            MemberDiedError: another member ended without being asked.
+        """
+        up_ms = self.ended_ms[name, self._processes[name].incarnation] + down_ms
+        self.wait(
+            lambda: f"member {name} is down" if monotonic() * 1000 < up_ms else None,
+            timeout_s=down_ms / 1000 + self._stop_s,
+        )
+
     def say(self, text: str, *, acting: dict[str, Symbol] | None = None) -> None:
         """Add a line to the trace."""
         self._queue_line(

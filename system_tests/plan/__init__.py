@@ -1,14 +1,17 @@
 """Upgrade plans: steps, costs, warnings and the rollback after each step."""
 
 from system_tests.plan.changes import (
+    ANNOUNCED,
     CHANGES,
     NOT_CHECKED,
+    Announced,
     PathChange,
     ReleaseChange,
     Subject,
     When,
     changes_between,
     changes_when,
+    find_target,
 )
 from system_tests.plan.cost import (
     StepCost,
@@ -53,6 +56,7 @@ from system_tests.plan.topologies import (
 from system_tests.plan.uses import SIGNS, Use, read_uses
 
 __all__ = [
+    "ANNOUNCED",
     "CHANGES",
     "FATAL",
     "INITIAL_DELAY_MS",
@@ -63,6 +67,7 @@ __all__ = [
     "SIGNS",
     "STREAMS",
     "WAY_BACK",
+    "Announced",
     "PathChange",
     "PlanStep",
     "PlannedTopology",
@@ -87,6 +92,7 @@ __all__ = [
     "check_group",
     "costs_lines",
     "estimated_s",
+    "find_target",
     "is_fatal",
     "make_plan",
     "not_rehearsed",

@@ -55,7 +55,8 @@ _LEAVES: Final = (
 )
 _IS_STATIC: Final = (
     "its members are static, so that they stay in the group when they stop; compare its pauses with"
-    " plan --uses static"
+    " plan --uses static, or let each session expire, as those of your members do: --restart-ms"
+    " above the session timeout"
 )
 _SIZES: Final = (
     f"it has 3 members and 6 partitions; give --members, {MAX_MEMBERS} at most, and --partitions"

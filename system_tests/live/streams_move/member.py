@@ -34,6 +34,7 @@ class JvmMemberConfig:
         release: exact release of Kafka Streams.
         topic: that is read; its records have text keys.
         protocol: `group.protocol`, classic or streams.
+        static: whether its name is its `group.instance.id`.
     """
 
     name: str
@@ -45,6 +46,7 @@ class JvmMemberConfig:
     state_dir: str
     session_timeout_ms: int
     heartbeat_ms: int
+    static: bool = False
 
 
 class _Lines(JsonLines):
@@ -132,6 +134,7 @@ def _properties(classes: Any, config: JvmMemberConfig) -> Any:
         "metadata.max.age.ms": "2000",
         "session.timeout.ms": str(config.session_timeout_ms),
         "heartbeat.interval.ms": str(config.heartbeat_ms),
+        **({"group.instance.id": config.name} if config.static else {}),
     }.items():
         properties.put(name, value)
     return properties

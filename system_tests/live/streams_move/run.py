@@ -30,6 +30,7 @@ _APP = "rolling-bounce-move"
 _TOPIC = "words"
 _WAIT_S = 240.0
 _EVERY_S = 0.1
+_STREAMS_SESSION_MS = 45_000  # streams.session.timeout.ms of brokers, by default
 _POLL_MS = 1000
 
 
@@ -42,6 +43,7 @@ class StreamsMoveOptions:
         members, partitions: processes, and partitions of the source topic.
         rate: records per second.
         session_timeout_ms, heartbeat_ms: of classic members.
+        static: whether members have a group.instance.id, in both protocols.
         seconds: how long each phase runs before the next move.
     """
 
@@ -52,6 +54,7 @@ class StreamsMoveOptions:
     rate: float = 200.0
     session_timeout_ms: int = 6000
     heartbeat_ms: int = 300
+    static: bool = False
     seconds: float = 3.0
 
 
@@ -110,7 +113,10 @@ class _Rehearsal:
                 broker=options.broker,
                 written=written,
                 counted=self._counted(),
-                session_ms=options.session_timeout_ms,
+                expiry_ms={
+                    "classic": options.session_timeout_ms,
+                    "streams": _STREAMS_SESSION_MS if options.static else 0,
+                },
             )
         finally:
             self._producer.close()
@@ -182,6 +188,7 @@ class _Rehearsal:
             state_dir=str(folder),
             session_timeout_ms=options.session_timeout_ms,
             heartbeat_ms=options.heartbeat_ms,
+            static=options.static,
         )
         member = MemberProcess(config, folder / "log")
         self._all.append(member)

@@ -85,7 +85,7 @@ def verdict_of(
     broker: str,
     written: Mapping[str, int],
     counted: Mapping[str, int],
-    session_ms: float,
+    expiry_ms: Mapping[str, float],
 ) -> MoveVerdict:
     """Return the verdict.
 
@@ -95,14 +95,14 @@ def verdict_of(
         broker: release of the broker.
         written: key -> number of records.
         counted: key -> number of its counts in the changelog.
-        session_ms: session timeout of classic members.
+        expiry_ms: protocol -> time until the sessions of stopped members expire; 0: they leave.
     """
     checks = [_records(written, counted)]
     for before, phase in zip((None, *phases), phases, strict=False):
         name = phase.protocol if before is None else f"{before.protocol} to {phase.protocol}"
         checks += _of_phase(phase, name)
         if before is not None:
-            checks += _of_move(before, phase, name, session_ms)
+            checks += _of_move(phase, name, expiry_ms[before.protocol])
     return MoveVerdict(release=release, broker=broker, phases=tuple(phases), checks=tuple(checks))
 
 
@@ -133,7 +133,7 @@ def _of_phase(phase: Phase, name: str) -> Iterator[Check]:
         yield Check(name="members", ok=False, sentence=f"{name}: {'; '.join(phase.failures)}")
 
 
-def _of_move(before: Phase, phase: Phase, name: str, session_ms: float) -> Iterator[Check]:
+def _of_move(phase: Phase, name: str, wait_ms: float) -> Iterator[Check]:
     lost = {p: at for p, at in phase.offsets_before.items() if phase.offsets_kept.get(p) != at}
     yield Check(
         name="offsets",
@@ -156,13 +156,11 @@ def _of_move(before: Phase, phase: Phase, name: str, session_ms: float) -> Itera
         + (f"; {phase.moves} tasks moved again" if phase.moves else ""),
     )
     stopped, empty = phase.stopped_ms or 0.0, phase.empty_ms or 0.0
-    leaves = before.protocol == "streams"
-    wait_ms = 0.0 if leaves else session_ms
     yield Check(
         name="empty",
-        ok=(empty - stopped < SLACK_MS / 2) if leaves else empty - stopped > session_ms / 2,
+        ok=empty - stopped > wait_ms / 2 if wait_ms else empty - stopped < SLACK_MS / 2,
         sentence=f"{name}: empty {(empty - stopped) / 1000:.1f} s after the first stop; predicted"
-        + (" at once, members leave" if leaves else f" {session_ms / 1000:g} s, sessions expire"),
+        + (f" {wait_ms / 1000:g} s, sessions expire" if wait_ms else " at once, members leave"),
     )
     delay_ms = INITIAL_DELAY_MS if phase.protocol == "streams" else 0
     down, assigned = phase.running_ms - stopped, phase.running_ms - phase.started_ms

@@ -13,25 +13,31 @@ from system_tests.plan.changes.model import (
     changes_when,
 )
 from system_tests.plan.changes.rows import (
+    ANNOUNCED,
     CHANGES,
     NOT_CHECKED,
     STREAMS_BROKERS,
     STREAMS_CHANGES,
     STREAMS_NOT_CHECKED,
+    Announced,
+    find_target,
 )
 from system_tests.plan.changes.streams import streams_changes
 
 __all__ = [
+    "ANNOUNCED",
     "CHANGES",
     "NOT_CHECKED",
     "STREAMS_BROKERS",
     "STREAMS_CHANGES",
     "STREAMS_NOT_CHECKED",
+    "Announced",
     "PathChange",
     "ReleaseChange",
     "Subject",
     "When",
     "changes_between",
     "changes_when",
+    "find_target",
     "streams_changes",
 ]

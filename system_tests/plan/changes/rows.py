@@ -1,7 +1,8 @@
 """All changes, from `changes.toml` and `streams.toml`, and what no plan checks."""
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from probing import Release, ReleaseError, find_release
 from probing import releases as data
 from probing.tables import Form, read_table
 from system_tests.plan.changes.model import Of, ReleaseChange, Subject, When
@@ -63,10 +64,54 @@ _BROKERS: Final[dict[str, Form]] = {
 }
 _STREAMS: Final = read_table(_FILES, "streams.toml", {"brokers": [_BROKERS], "change": [_CHANGE]})
 
-CHANGES: Final = tuple(
-    map(_change, read_table(_FILES, "changes.toml", {"change": [_CHANGE]})["change"])
+_ANNOUNCED: Final[dict[str, Form]] = dict.fromkeys(("release", "what", "action", "source"), str)
+_CHANGES: Final = read_table(
+    _FILES, "changes.toml", {"change": [_CHANGE], "announced": [_ANNOUNCED]}
 )
+
+CHANGES: Final = tuple(map(_change, _CHANGES["change"]))
 """Every row for the way from one release to another."""
+
+
+class Announced(NamedTuple):
+    """What is announced of a release that does not exist yet, with its source."""
+
+    release: str
+    what: str
+    action: str
+    source: str
+
+    def __str__(self) -> str:
+        """Return the announcement as a sentence without a full stop."""
+        return f"{self.release}: {self.what}; {self.action} [{self.source}]"
+
+
+ANNOUNCED: Final = tuple(Announced(**row) for row in _CHANGES["announced"])
+"""Every announcement, by release."""
+
+
+def find_target(name: str) -> Release:
+    """Return the release that a plan leads to, as `find_release`.
+
+    Raises:
+        ReleaseError: no such release; of a later one, the message says what is announced.
+    """
+    try:
+        return find_release(name)
+    except ReleaseError:
+        order, newest = data.parse_order(name), find_release(data.NEWEST_KAFKA)
+        if order is None or order <= newest.order:
+            raise
+        known = [
+            str(row)
+            for row in ANNOUNCED
+            if (data.parse_order(row.release) or ())[: len(order)] <= order
+        ]
+        listed = ". ".join(known) or "nothing that concerns groups"
+        raise ReleaseError(
+            f"release {name[:40]!r} is unknown; the newest is {newest.name}. Announced: {listed}"
+        ) from None
+
 
 STREAMS_CHANGES: Final = tuple(map(_change, _STREAMS["change"]))
 """What changes with the streams protocol (KIP-1071), whatever the release of the members."""

@@ -222,6 +222,8 @@ def _with_steps(move: StreamsMove, session_s: float, rate: int) -> StreamsMove:
         rehearsal=(
             f"rolling-bounce live --from {move.release} --to {TARGET} --broker kafka:{move.brokers}"
             f" --session-timeout-ms {1000 * session_s:.0f}"
+            + " --static"
+            * (Use.STATIC in move.uses)
         ),
         kept=_KEPT,
         downtime=(

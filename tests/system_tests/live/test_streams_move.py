@@ -31,7 +31,7 @@ STREAMS = Phase(
 BACK = replace(STREAMS, protocol="classic", group_type="classic", empty_ms=1500)
 
 
-def judged(*phases, written=None, counted=None):
+def judged(*phases, written=None, counted=None, streams_ms=0):
     records = {"0": 1, "1": 1}
     return verdict_of(
         phases or (CLASSIC, STREAMS, BACK),
@@ -39,7 +39,7 @@ def judged(*phases, written=None, counted=None):
         broker="4.3.1",
         written=records if written is None else written,
         counted=records if counted is None else counted,
-        session_ms=6000,
+        expiry_ms={"classic": 6000, "streams": streams_ms},
     )
 
 
@@ -55,6 +55,14 @@ def test_a_good_move_has_no_failed_check():
     assert "streams to classic: empty 0.5 s after the first stop; predicted at once," in str(
         sentences
     )
+
+
+def test_static_members_stay_in_a_streams_group_until_their_sessions_expire():
+    back = replace(BACK, empty_ms=BACK.stopped_ms + 46_000, started_ms=60_000, running_ms=65_000)
+    verdict = judged(CLASSIC, STREAMS, back, streams_ms=45_000)
+    assert verdict.ok
+    assert "predicted 45 s, sessions expire" in str(verdict.checks)
+    assert failed(judged(streams_ms=45_000)) == ["empty"]  # they left
 
 
 @pytest.mark.parametrize(
@@ -114,6 +122,8 @@ def test_two_owners_count_only_if_they_last_longer_than_a_report_lags():
         ("--from 4.3 --broker kafka:3.9", 1, "do not know the streams protocol"),
         ("--from 3.9 --broker kafka:4.3", 1, "bring them to 4.3 first"),
         ("--from 4.3 --broker kafka:4.3 --kill leader", 2, "has no use for --kill"),
+        ("--from 4.3 --broker kafka:4.3 --offline", 2, "has no use for --offline"),
+        ("--from 4.3 --broker kafka:4.4 --static", 1, "bring members and brokers to 4.4"),
         ("--from 4.3 --broker kafka:4.3 --report x.html", 2, "draws no report"),
     ],
 )

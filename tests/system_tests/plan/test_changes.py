@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from probing import RELEASES, find_release
+from probing import RELEASES, ReleaseError, find_release
 from system_tests.plan import (
     CHANGES,
     ReleaseChange,
@@ -10,6 +10,7 @@ from system_tests.plan import (
     Use,
     When,
     changes_between,
+    find_target,
     make_plan,
 )
 from system_tests.plan.changes import STREAMS_CHANGES
@@ -290,3 +291,23 @@ def test_a_rollback_is_not_told_to_take_the_release_that_it_leaves():
     assert has("3.9.2", "3.1", "no release below 3.9.2, which the group leaves, is without it")
     assert not has("3.9.2", "3.1", "take 3.9.2")
     assert has("4.3", "4.0.1", "take 4.0.2 or later")
+
+
+@pytest.mark.parametrize(
+    ("name", "kips"),
+    [("5", ["KIP-1274", "KIP-1237"]), ("5.0.1", ["KIP-1274", "KIP-1237"]), ("4.99", [])],
+)
+def test_a_plan_to_a_later_release_says_what_is_announced_of_it(name, kips):
+    with pytest.raises(ReleaseError, match="the newest is") as error:
+        find_target(name)
+    found = re.findall(r"\[(KIP-\d+)", str(error.value))
+    assert found == kips or ("nothing that concerns groups" in str(error.value) and not kips)
+    assert "6.0:" not in str(error.value)
+    assert find_target("3.9") is find_release("3.9")
+
+
+def test_clients_of_members_get_retries_after_its_constant_is_removed():
+    """Run with `StreamsConfig` of 3.9.2 and 4.4.0: both pass retries to producer and admin."""
+    row = next(row for row in CHANGES if "RETRIES_CONFIG" in row.what)
+    assert row.since == "4.0.0"
+    assert "passes it to the producers and admin clients" in row.what
