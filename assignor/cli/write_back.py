@@ -77,7 +77,9 @@ def write_back(*, state_dir: Path, execute: bool, form: str, **where: Any) -> No
     elif not results:
         print_line(f"nothing is kept in {state_dir}")
         if not any(state_dir.glob("*_*/")):
-            say("assignor", f"{state_dir} has no task's directory, as 0_1; is it a state directory?")
+            say(
+                "assignor", f"{state_dir} has no task's directory, as 0_1; is it a state directory?"
+            )
     else:
         _print(results, is_executed=execute)
     refused = [row for row in results if row.plan.refusals]

@@ -101,8 +101,8 @@ def plan_task(
         refusals.append(
             f"another copy of task {kept.task} was written back, and the changelogs have input of "
             f"{_spelled(ahead[0])} up to offset {reached.inputs[ahead[0]]} with it; the copy in "
-            f"{kept.directory} has it up to {kept.commit.inputs.get(ahead[0], 0)}: nothing of it is "
-            f"needed; delete the directory {kept.directory}, then start the application"
+            f"{kept.directory} has it up to {kept.commit.inputs.get(ahead[0], 0)}: nothing of it "
+            f"is needed; delete the directory {kept.directory}, then start the application"
         )
     moves = tuple(
         _move(partition, now, kept.commit, reached)

@@ -156,8 +156,8 @@ def test_hours_that_pass_before_a_write_back_change_nothing(
         ),
         (
             {"app-by-word-changelog": 1, "app-by-letter-changelog": 2, "visits": 2},
-            "has 1 partitions instead of 2: add partitions to it, which keeps the records that it "
-            "has, ",
+            "has 1 partitions instead of 2: add partitions to it, which keeps the records that it"
+            + " has, ",
         ),
     ],
 )
@@ -174,7 +174,7 @@ def test_a_changelog_with_other_partitions_is_refused(  # noqa: PLR0917 fixtures
 
 
 @pytest.mark.parametrize("is_killed", [False, True])
-def test_copies_are_not_changed_unless_they_are_written_back(  # noqa: PLR0917 fixtures
+def test_copies_are_not_changed_unless_they_are_written_back(
     cluster, member, owner, tmp_path, is_killed
 ):
     lose_and_stop(cluster, owner, tmp_path, make_anew)
