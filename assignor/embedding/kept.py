@@ -1,9 +1,9 @@
 """Notes beside copies of stores that are kept for the operator, because a changelog lost records.
 
 `STATE_DIR/0_1/counts.db.kept` says why `counts.db` is kept. While the directory of a task has one
-such file, whatever it is, no application runs any task with the state directory, and nothing removes or
-clears a copy of that task. `assignor write-back` writes the copies of a task to their changelogs,
-and then removes the notes.
+such file, whatever it is, no application runs any task with the state directory, and nothing
+removes or clears a copy of that task. `assignor write-back` writes the copies of a task to their
+changelogs, and then removes the notes.
 """
 
 import json
