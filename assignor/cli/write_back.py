@@ -70,12 +70,16 @@ PROGRAM write-back --state-dir state/one --bootstrap-server b:9092 --execute
 def write_back(*, state_dir: Path, execute: bool, form: str, **where: Any) -> None:
     """Entry point of the subcommand."""
     target = target_of(where["bootstrap_server"], where["command_config"], where["timeout"])
-    with _failures(), open_kept(state_dir) as kept:
+    with _failures(), open_kept(state_dir, is_read_only=not execute) as kept:
         results = _run(target, kept, is_executed=execute) if kept else []
     if form == "json":
         click.echo(json.dumps({"executed": execute, "tasks": [_object(row) for row in results]}))
     elif not results:
         print_line(f"nothing is kept in {state_dir}")
+        if not any(state_dir.glob("*_*/")):
+            say(
+                "assignor", f"{state_dir} has no task's directory, as 0_1; is it a state directory?"
+            )
     else:
         _print(results, is_executed=execute)
     refused = [row for row in results if row.plan.refusals]
@@ -113,7 +117,7 @@ def _run(target: "Target", kept: Sequence[KeptTask], *, is_executed: bool) -> li
             _check_stopped(admin, group_id)
         settings: Any = {"bootstrap_servers": list(target.servers), **target.settings}
         with closing(KafkaChangelogs(**settings)) as access:
-            return [_run_task(admin, access, each, is_executed=is_executed) for each in kept]
+            return [_result(admin, access, each, is_executed=is_executed) for each in kept]
 
 
 def _check_stopped(admin: "Admin", group_id: str) -> None:
@@ -133,6 +137,16 @@ def _check_stopped(admin: "Admin", group_id: str) -> None:
             f"{shown(first.member_id)} on {shown(first.client_host)}{static}; stop all of them, and"
             " wait for the session timeout of those that do not leave"
         )
+
+
+def _result(
+    admin: "Admin", access: "KafkaChangelogs", kept: KeptTask, *, is_executed: bool
+) -> _Result:
+    """Return what is done for a task; what is wrong with one does not keep the others from it."""
+    try:
+        return _run_task(admin, access, kept, is_executed=is_executed)
+    except StoreError as error:
+        return _Result(kept=kept, plan=WriteBackPlan(refusals=(str(error),)), differing={})
 
 
 def _run_task(

@@ -23,6 +23,7 @@ from assignor.embedding.errors import (
     UnreadableRecord,
     error_text,
     fatal_reason,
+    is_interrupt,
 )
 from assignor.embedding.input_rules import LogRange
 from assignor.embedding.internal_topic_manager import InternalTopicManager
@@ -114,6 +115,7 @@ __all__ = [
     "error_text",
     "fatal_reason",
     "internal_topics",
+    "is_interrupt",
     "is_members_commit",
     "is_state_directory",
     "key_hosts",

@@ -16,9 +16,12 @@ RebalanceError                 encoding: never raised itself
 ```
 """
 
+import signal
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
+from itertools import pairwise
+from types import FrameType, MappingProxyType
 from typing import Final, Self
 
 from encoding import RebalanceError, TopicPartition
@@ -199,6 +202,28 @@ def fatal_reason(error: BaseException) -> str | None:
                 return _FATAL[kind.__name__]
         cause = cause.__cause__
     return None
+
+
+def is_interrupt(error: BaseException | None) -> bool:
+    """Return whether an error says nothing of where it was raised: a signal's handler raised it.
+
+    It is no `Exception`, as KeyboardInterrupt, or its traceback has a handler that is installed, or
+    a function whose argument is the frame that it was called in, as only handlers have one.
+    """
+    if error is None or not isinstance(error, Exception):
+        return error is not None
+    installed = {getattr(signal.getsignal(n), "__code__", None) for n in signal.valid_signals()}
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return any(
+        frame.f_code in installed or _has_argument(frame, caller)
+        for caller, frame in pairwise(frames)
+    )
+
+
+def _has_argument(frame: FrameType, wanted: object) -> bool:
+    values = [*frame.f_locals.values()]
+    more = [each for value in values if type(value) is tuple for each in value]
+    return any(value is wanted for value in values + more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

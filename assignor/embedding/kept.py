@@ -1,12 +1,13 @@
 """Notes beside copies of stores that are kept for the operator, because a changelog lost records.
 
-`STATE_DIR/0_1/counts.db.kept` says why `counts.db` is kept. While a state directory has one such
-file, whatever it is, no application runs any task with the directory, and nothing removes or clears
-a copy of that task. `assignor write-back` writes the copies of a task to their changelogs, and then
-removes the notes.
+`STATE_DIR/0_1/counts.db.kept` says why `counts.db` is kept. While the directory of a task has one
+such file, whatever it is, no application runs any task with the state directory, and nothing
+removes or clears a copy of that task. `assignor write-back` writes the copies of a task to their
+changelogs, and then removes the notes.
 """
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from encoding import shown
 
 KEPT: Final = ".kept"
 """Ending of a note, after the name of the file that it is about."""
+_TASK: Final = re.compile("(0|[1-9][0-9]{0,8})_(0|[1-9][0-9]{0,8})")
 _LIMIT: Final = 16 << 10
 _WHY_LIMIT: Final = 2000
 _SHOWN_FILES: Final = 10
@@ -78,8 +80,12 @@ def read_note(path: Path) -> KeptNote:
 
 
 def kept_notes(directory: Path) -> list[Path]:
-    """Return the notes in a state directory, of all tasks, sorted."""
-    return sorted(directory.glob(f"*_*/*{KEPT}"))
+    """Return the notes in a state directory, of all tasks, sorted.
+
+    Names that no task has, and links in place of a task's directory, are of no application.
+    """
+    found = sorted(directory.glob(f"*_*/*{KEPT}"))
+    return [p for p in found if _TASK.fullmatch(p.parent.name) and not p.parent.is_symlink()]
 
 
 def check_none_kept(directory: Path) -> None:

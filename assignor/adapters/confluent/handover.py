@@ -20,7 +20,7 @@ from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.events import Call, Change, Failed, Mailbox, Rebalanced
 from assignor.adapters.confluent.offsets import NO_EPOCH
 from assignor.adapters.confluent.settings import Settings
-from assignor.embedding import ListenerFailed
+from assignor.embedding import ListenerFailed, is_interrupt
 from assignor.logs import line_logger
 from assignor.rebalance import PartitionsByTask, TasksListener
 from encoding import TaskId, TopicPartition
@@ -206,6 +206,8 @@ class DeferredListener(TasksListener):
         try:
             method(*tasks)
         except Exception as error:
+            if is_interrupt(error):
+                raise
             raise ListenerFailed(method.__name__, error) from error
 
 

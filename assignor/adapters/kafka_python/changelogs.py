@@ -16,6 +16,7 @@ from assignor.embedding import (
     InputState,
     NewRecord,
     error_text,
+    is_interrupt,
 )
 from assignor.errors import ConfigError
 from encoding import TopicPartition
@@ -122,4 +123,6 @@ def _asked(why: str, ask: Callable[[], _Value]) -> _Value:
     try:
         return ask()
     except (KafkaError, OSError) as error:
+        if is_interrupt(error):
+            raise
         raise ClusterUnavailable(f"{why}: {error_text(error)}") from error

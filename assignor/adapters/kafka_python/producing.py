@@ -29,6 +29,7 @@ from kafka.errors import (
 )
 
 from assignor.adapters.connecting import network_client
+from assignor.adapters.kafka_python.records import raise_interrupt
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
 from assignor.adapters.threads import LOOP_END
 from assignor.embedding import ClusterUnavailable, MemberStopped, NewRecord, error_text
@@ -98,6 +99,7 @@ class ReplacedProducer:
         try:
             self._connect()
         except (KafkaError, OSError) as error:
+            raise_interrupt(error)
             raise ClusterUnavailable(
                 f"changelogs cannot be written: {error_text(error)}"
             ) from error
@@ -203,6 +205,7 @@ class ReplacedProducer:
         try:
             return self._answer(sent)
         except (KafkaError, OSError) as error:
+            raise_interrupt(error)
             if sent.producer is not self._producer:
                 # It was sent before another record ended the producer, which is counted already.
                 raise _unavailable(sent.kind, sent.topic, error) from error
@@ -234,6 +237,7 @@ class ReplacedProducer:
 
     def _fail(self, kind: str, topic: str, error: Exception) -> NoReturn:
         """Raise the error of a record; end the producer if it does not recover."""
+        raise_interrupt(error)
         if _may_pass(error):
             raise _unavailable(kind, topic, error) from error
         self._discard()

@@ -42,7 +42,7 @@ def topic_id(consumer: Any, topic: str) -> UUID | None:
 
 
 class CommittedOffsets:
-    """Asks for the committed offsets of any group, over the connections of a consumer.
+    """Asks for the committed offsets of any groups, over the connections of a consumer.
 
     Args:
         consumer: a kafka-python consumer, in a group or not.
@@ -50,30 +50,31 @@ class CommittedOffsets:
 
     def __init__(self, consumer: Any) -> None:
         self._consumer = consumer
-        self._coordinator: Any = None
+        self._coordinators: dict[str, Any] = {}
 
     def of(self, group_id: str, partitions: Sequence[Any]) -> Mapping[Any, Any]:
-        """Return partition -> offset and metadata, as kafka-python has them; always of one group.
+        """Return partition -> offset and metadata, as kafka-python has them.
 
         Raises:
             KafkaError: the coordinator does not answer within `request_timeout_ms`.
         """
-        if self._coordinator is None:
+        if group_id not in self._coordinators:
             settings = self._consumer.config | {"group_id": group_id}
-            self._coordinator = ConsumerCoordinator(
+            self._coordinators[group_id] = ConsumerCoordinator(
                 self._consumer._client,  # noqa: SLF001 no public way
                 SubscriptionState("none"),
                 assignors=settings["partition_assignment_strategy"],
                 **settings,
             )
         limit_ms = self._consumer.config["request_timeout_ms"]
-        found: Mapping[Any, Any] = self._coordinator.fetch_committed_offsets(partitions, limit_ms)
+        coordinator = self._coordinators[group_id]
+        found: Mapping[Any, Any] = coordinator.fetch_committed_offsets(partitions, limit_ms)
         return found
 
     def close(self) -> None:
         """End what asks; the consumer stays open."""
-        if self._coordinator is not None:
-            self._coordinator.close(autocommit=False, timeout_ms=0)
+        for coordinator in self._coordinators.values():
+            coordinator.close(autocommit=False, timeout_ms=0)
 
 
 def refresh_metadata(consumer: Any) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from kafka.consumer.fetcher import Fetcher
 
 from assignor.adapters.unreadable import unreadable
+from assignor.embedding import is_interrupt
 
 
 class NamedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # the client is untyped
@@ -36,13 +37,22 @@ class NamedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # the client
         """
         self.begun.setdefault(self.topic_partition, self.next_fetch_offset)
         try:
-            return super().take(n)
-        except Exception as error:
+            records = super().take(n)
+            # kafka-python leaves it to the next call.
+            raise_interrupt(self._next_inline_exception)
+        except BaseException as error:
             self.drain()
-            partition = self.topic_partition
-            raise unreadable(
-                partition.topic, partition.partition, self.next_fetch_offset, error
-            ) from error
+            named = unreadable(*self.topic_partition, self.next_fetch_offset, error)
+            if named is None:
+                raise
+            raise named from error
+        return records
+
+
+def raise_interrupt(error: BaseException | None) -> None:
+    """Raise an error that the handler of a signal has raised, and kafka-python has not."""
+    if error is not None and is_interrupt(error):
+        raise error
 
 
 def mend_fetched_records(consumer: Any) -> None:
@@ -55,7 +65,10 @@ def mend_fetched_records(consumer: Any) -> None:
     def fetched(*arguments: Any, **options: Any) -> Any:
         if not fetcher._next_partition_records:  # noqa: SLF001 as above; false once it is read
             fetcher._next_partition_records = None  # noqa: SLF001 as above
-        return fetched_records(*arguments, **options)
+        found = fetched_records(*arguments, **options)
+        later = fetcher._next_in_line_exception_metadata  # noqa: SLF001 as above
+        raise_interrupt(None if later is None else later.exception)
+        return found
 
     fetcher.PartitionRecords = type("ConsumersRecords", (NamedRecords,), {"begun": {}})
     fetcher.fetched_records = fetched

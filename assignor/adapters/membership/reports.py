@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from assignor.adapters.membership.core import Taken
-from assignor.embedding import ListenerFailed
+from assignor.embedding import ListenerFailed, is_interrupt
 from assignor.logs import line_logger
 from assignor.observe import (
     AnswersDecided,
@@ -156,6 +156,8 @@ class Reporter:
         """
         failed, self._listener_failed = self._listener_failed, None
         if failed is not None:
+            if isinstance(failed[1], Exception) and is_interrupt(failed[1]):
+                raise failed[1]
             raise ListenerFailed(*failed) from failed[1]
 
     def guarded(self, step: Callable[[], None]) -> None:

@@ -19,6 +19,7 @@ from assignor.embedding.errors import (
     UnreadableRecord,
     error_text,
     fatal_reason,
+    is_interrupt,
 )
 from assignor.errors import ConfigError, TopologyError
 from encoding import RebalanceError, TopicPartition
@@ -164,9 +165,9 @@ LOOP_RULES: Final = (
         effect="Records are delivered.",
     ),
     LoopRule(
-        name="an interrupt, such as Ctrl-C",
-        steps=(Step.POLL,),
-        holds=lambda f: not f.is_a(Exception),
+        name="an interrupt: Ctrl-C, or what the handler of a signal raises",
+        steps=(Step.POLL, Step.PROCESS, Step.COMMIT),
+        holds=lambda f: is_interrupt(f.error),
         then=Then.RAISE,
         effect="Records that were fetched and not delivered are fetched again by the next poll.",
     ),

@@ -29,6 +29,8 @@ OWNER_KEY: Final = RESERVED + b"owner"
 COMMIT_KEY: Final = RESERVED + b"commit"
 OWNER_HEADER: Final = "assignor-owner"
 PROCESS_BYTES: Final = 8
+UNKNOWN_OFFSET: Final = -1
+"""Of `ChangelogAccess.append`, where a broker does not say where a record is."""
 
 # A name of no store, in the writes of a commit: topic -> id. Members that do not know it have no
 # such store.

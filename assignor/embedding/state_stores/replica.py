@@ -13,6 +13,7 @@ from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
     NOBODY,
     OWNER_KEY,
+    UNKNOWN_OFFSET,
     ChangelogRecord,
     Commit,
     NewRecord,
@@ -72,14 +73,15 @@ class Replica:
         self._is_first_pass = not table.progress.complete_ms
         noted = Moment(table.progress.complete_ms, math.inf)
         self._complete = Moment.now() if self._is_first_pass else noted
-        # When `check_range` was last called; None: it is due.
-        self._checked: Moment | None = None
+        self._checked: Moment | None = None  # when `check_range` was last called; None: it is due
         # Offset behind the last record at a moment that was looked at.
         self._end_at: tuple[int, Moment] | None = None
         # A first pass took too long, and this is the next; a warning says that it does, too.
         self._is_second_try = self._is_slow = False
         # Why the copy is rebuilt with the next check, if it still lacks records.
         self._doubt = ""
+        # End of what the copy has of the changelog, and a lower one where it was written on.
+        self._overwritten: tuple[int, int] | None = None
         self.restored = 0
         self.peers: tuple[Replica, ...] = (self,)
 
@@ -134,15 +136,15 @@ class Replica:
             ChangelogLost: the changelog has lost what this copy has, which stays as it is.
             StoreError: the table cannot be written.
         """
-        self._clear_if_lost(LogRange(start, end, topic_id))
+        at, ended = self._overwritten or (self.position, end)
+        self._clear_if_lost(LogRange(start, min(end, ended), topic_id), at)
+        self._overwritten = None
         progress, now = self.table.progress, Moment.now()
         checked = now if asked_ms is None else now.before(max(0, now.wall_ms - asked_ms) / 1000)
         why = "" if progress == NO_PROGRESS or progress.position >= end else self._doubt
         self._is_second_try |= bool(why) and self._is_first_pass
         if why:
-            _log.info(
-                "state of %s up to offset %s is rebuilt: %s", self._name, progress.position, why
-            )
+            _log.info("state of %s up to offset %s is rebuilt: %s", self._name, self.position, why)
             self._clear()
         self._take_range(start, end, topic_id, checked)
 
@@ -157,12 +159,8 @@ class Replica:
             self._note_complete(checked)
         else:
             self._end_at = (end, checked)
-        taken = replace(
-            kept,
-            position=position,
-            topic_id=topic_id or kept.topic_id,
-            complete_ms=self._complete.wall_ms,
-        )
+        known_id, complete_ms = topic_id or kept.topic_id, self._complete.wall_ms
+        taken = replace(kept, position=position, topic_id=known_id, complete_ms=complete_ms)
         if taken != kept:
             self.table.apply({}, taken)
 
@@ -190,16 +188,15 @@ class Replica:
                 )
         return self._complete.why_wrong(new, self._rebuild_after_s * _CLOCKS_DIFFER)
 
-    def _clear_if_lost(self, log: LogRange) -> None:
+    def _clear_if_lost(self, log: LogRange, at: int) -> None:
         progress, table = self.table.progress, self.table
-        has_all = has_whole_task(peer.table for peer in self.peers)
         facts = InputFacts(
             held=Held.CHANGELOG,
             partition=self.changelog,
             log=log,
-            at=progress.position,
+            at=at,
             known_id=progress.topic_id,
-            copy=table.place if has_all else "",
+            copy=table.place if has_whole_task(peer.table for peer in self.peers) else "",
             remedy=table.remedy,
         )
         try:
@@ -298,7 +295,9 @@ class Replica:
         return [owned_record(self.changelog, key, value, owner) for key, value in writes.items()]
 
     def is_next(self, offsets: Iterable[int], *, after: int = 0) -> bool:
-        """Return whether these are the next offsets, so that no other member wrote in between.
+        """Return whether these are the next offsets: no other member wrote in between.
+
+        If they are lower ones, the changelog has lost records: `check_range` is due.
 
         Args:
             offsets: where records were written.
@@ -306,6 +305,8 @@ class Replica:
         """
         found = sorted(offsets)
         first = self.position + after
+        if found and UNKNOWN_OFFSET < found[0] < first:
+            self._overwritten, self._checked = (first, found[0]), None
         return found == list(range(first, first + len(found)))
 
     def written(
@@ -323,14 +324,13 @@ class Replica:
         Raises:
             StoreError: the table cannot be written.
         """
-        progress = self.table.progress
         entries = {key: value for key, value in writes.items() if key != COMMIT_KEY}
         self._note_complete(begun)
         now = replace(
-            progress,
+            self.table.progress,
             position=position,
             owner=owner,
-            commit=commit or progress.commit,
+            commit=commit or self.table.progress.commit,
             complete_ms=begun.wall_ms,
         )
         self.table.apply(entries, now, dict.fromkeys(self.unowned & writes.keys(), False))

@@ -78,6 +78,11 @@ _CREATE: Final = (
     f"pragma application_id = {_PROGRAM}",
     f"pragma user_version = {_FORMAT}",
 )
+# Tables of their own: earlier releases read the file, and leave them out.
+_ADDED: Final = (
+    "create table if not exists topic (id blob not null)",
+    "create table if not exists claim (epoch integer not null, process blob not null)",
+)
 
 
 class SqliteTable:
@@ -86,6 +91,7 @@ class SqliteTable:
     Args:
         path: of the file, which is created if it is missing.
         changelog: the partition that the table is a copy of; None: that of the file, which exists.
+        is_read_only: the file is not written; no other process uses it.
 
     Attributes:
         changelog: the partition.
@@ -97,7 +103,9 @@ class SqliteTable:
             another changelog, is a symbolic link, or cannot be opened.
     """
 
-    def __init__(self, path: Path, changelog: TopicPartition | None) -> None:
+    def __init__(
+        self, path: Path, changelog: TopicPartition | None, *, is_read_only: bool = False
+    ) -> None:
         self._path = path
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
@@ -116,7 +124,11 @@ class SqliteTable:
         try:
             with self._errors():
                 self._connection = sqlite3.connect(
-                    path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
+                    _read_only(path) if is_read_only else path,
+                    uri=is_read_only,
+                    timeout=_WAIT_S,
+                    isolation_level=None,
+                    check_same_thread=False,
                 )
                 self.changelog, self.progress = self._opened(self._connection, changelog)
         except BaseException:
@@ -202,11 +214,9 @@ class SqliteTable:
                 f"release that wrote it, or {self._unusable}"
             )
         connection.execute("pragma synchronous = normal")
-        # A table of its own: earlier releases read the file, and leave this out.
-        connection.execute("create table if not exists topic (id blob not null)")
-        connection.execute(
-            "create table if not exists claim (epoch integer not null, process blob not null)"
-        )
+        if changelog is not None:
+            for statement in _ADDED:
+                connection.execute(statement)
         [row] = connection.execute(
             "select topic, partition, position, epoch, process, last_commit, saved_ms from progress"
         )
@@ -293,6 +303,13 @@ class SqliteTable:
         if code == sqlite3.SQLITE_CANTOPEN and _has_no_descriptor():
             remedy = _NO_DESCRIPTOR
         return StoreError(f"state file {self._path} {remedy} ({error})")
+
+
+def _read_only(path: Path) -> str:
+    """Return the URI of a file for reading; its -wal file stays as it is."""
+    log = path.with_name(path.name + "-wal")
+    is_whole = not (log.exists() and log.stat().st_size)
+    return f"{path.absolute().as_uri()}?{'immutable=1' if is_whole else 'mode=ro'}"
 
 
 def _has_no_descriptor() -> bool:

@@ -21,6 +21,7 @@ from assignor.embedding.state_stores.copies import Phase, TaskCopy
 from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
     OWNER_KEY,
+    UNKNOWN_OFFSET,
     Commit,
     NewRecord,
     Writes,
@@ -38,8 +39,6 @@ _WAIT_S: Final = 0.1
 # Without records for so long, the ends are asked for again, and the brokers do not send them.
 _ASK_S: Final = 5.0
 _SILENT_S: Final = 60.0
-UNKNOWN_OFFSET: Final = -1
-"""Of `ChangelogAccess.append`, where a broker does not say where a record is."""
 _MOST_RECORDS: Final = 1000
 _MOST_BYTES: Final = 1 << 20
 """Of one append that completes tasks."""
@@ -85,7 +84,8 @@ class ChangelogEnds:
         if count or not behind:
             self._silent_s = 0.0
         else:
-            self._wait(copies, behind[0], time.monotonic() - begun_s)
+            waiting = [copy for copy in copies if lacking[copy.task]]
+            self._wait(waiting, behind[0], time.monotonic() - begun_s)
         return [copy for copy in copies if not lacking[copy.task]]
 
     def _lacking(self, copy: TaskCopy) -> list[Replica]:
@@ -103,7 +103,7 @@ class ChangelogEnds:
     def _wait(self, copies: Sequence[TaskCopy], behind: Replica, seconds: float) -> None:
         before_s, self._silent_s = self._silent_s, self._silent_s + seconds
         if self._silent_s // _ASK_S > before_s // _ASK_S:
-            self.begin([copy for copy in copies if copy.phase is Phase.RESTORING])
+            self.begin(copies)  # the records that they wait for may be lost, also of a claim
         if self._silent_s > _SILENT_S:
             self._silent_s = 0.0
             raise ClusterUnavailable(
@@ -159,6 +159,8 @@ class Takeovers:
         offsets = self._access.append(
             [owned_record(r.changelog, OWNER_KEY, b"", copy.owner) for copy, r in claims]
         )
+        for (_, replica), offset in zip(claims, offsets, strict=True):
+            replica.is_next([offset])  # or the changelog has lost records, which it notes
         for copy in copies:
             found = {
                 replica.name: offset + 1

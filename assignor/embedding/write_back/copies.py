@@ -96,10 +96,14 @@ class KeptTask:
 
 
 @contextmanager
-def open_kept(state_dir: Path) -> Iterator[list[KeptTask]]:
+def open_kept(state_dir: Path, *, is_read_only: bool = False) -> Iterator[list[KeptTask]]:
     """Yield the tasks of a state directory that have notes; close their copies afterwards.
 
     A task that cannot be read has a `problem`.
+
+    Args:
+        state_dir: the directory.
+        is_read_only: the copies are not written.
 
     Raises:
         StateDirectoryLocked: a process uses the directory.
@@ -109,17 +113,17 @@ def open_kept(state_dir: Path) -> Iterator[list[KeptTask]]:
         directory = opened.enter_context(closing(LockedDirectory(state_dir)))
         noted = {note.parent.name for note in kept_notes(directory.path)}
         yield [
-            _open(task, directory.path / str(task), opened)
+            _open(task, directory.path / str(task), opened, is_read_only=is_read_only)
             for task in directory.tasks()
             if str(task) in noted
         ]
 
 
-def _open(task: TaskId, directory: Path, opened: ExitStack) -> KeptTask:
+def _open(task: TaskId, directory: Path, opened: ExitStack, *, is_read_only: bool) -> KeptTask:
     found = KeptTask(task=task, directory=directory)
     try:
         for file in sorted(directory.glob(f"*{_SUFFIX}")):
-            table = SqliteTable(file, None)
+            table = SqliteTable(file, None, is_read_only=is_read_only)
             opened.callback(table.close)
             found.stores[file.stem] = KeptStore(table, table.changelog, file)
         _describe(found)

@@ -52,17 +52,21 @@ def refuse_topics(kept: KeptTask, counts: Mapping[str, int]) -> tuple[str, ...]:
         return (f"input topic {lacking[0]} {why} {kept.directory}",)
     changelogs = [store.changelog for store in kept.stores.values()] + [*kept.missing.values()]
     return tuple(
-        f"changelog {topic} "
-        + (
-            f"has {counts[topic]} partitions instead of {wanted}: delete this topic, and "
-            if topic in counts
-            else "does not exist: "
-        )
-        + f"create it with {wanted} partitions and cleanup.policy=compact, then run this command "
-        "again; keep the state directory, it has the only copy"
+        f"changelog {topic} {_mend(counts.get(topic, 0), wanted)} cleanup.policy=compact, then run "
+        "this command again; keep the state directory, it has the only copy"
         for topic, _ in sorted(changelogs)
         if counts.get(topic, 0) != wanted
     )
+
+
+def _mend(count: int, wanted: int) -> str:
+    """Return what is wrong with a changelog with so many partitions, and what to do."""
+    if not count:
+        return f"does not exist: create it with {wanted} partitions and"
+    wrong = f"has {count} partitions instead of {wanted}:"
+    if count > wanted:
+        return f"{wrong} delete this topic, and create it with {wanted} partitions and"
+    return f"{wrong} add partitions to it, which keeps the records that it has, and set"
 
 
 def plan_task(
@@ -97,8 +101,8 @@ def plan_task(
         refusals.append(
             f"another copy of task {kept.task} was written back, and the changelogs have input of "
             f"{_spelled(ahead[0])} up to offset {reached.inputs[ahead[0]]} with it; the copy in "
-            f"{kept.directory} has it up to {kept.commit.inputs.get(ahead[0], 0)}, and is not "
-            "needed: delete this directory"
+            f"{kept.directory} has it up to {kept.commit.inputs.get(ahead[0], 0)}: nothing of it "
+            f"is needed; delete the directory {kept.directory}, then start the application"
         )
     moves = tuple(
         _move(partition, now, kept.commit, reached)

@@ -29,6 +29,7 @@ from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
     OWNER_KEY,
     PROCESS_BYTES,
+    UNKNOWN_OFFSET,
     NewRecord,
     Owner,
     commit_bytes,
@@ -39,7 +40,7 @@ from assignor.embedding.state_stores.records import (
 from assignor.embedding.state_stores.replica import Replica
 from assignor.embedding.state_stores.sqlite import SqliteTable
 from assignor.embedding.state_stores.tables import Moment, Progress
-from assignor.embedding.state_stores.takeover import UNKNOWN_OFFSET, ChangelogEnds
+from assignor.embedding.state_stores.takeover import ChangelogEnds
 from assignor.embedding.write_back.copies import KeptStore, KeptTask
 from assignor.embedding.write_back.plan import WriteBackPlan
 from assignor.stores import StoreError

@@ -6,6 +6,8 @@ from contextlib import closing, redirect_stdout
 from io import StringIO
 
 import pytest
+from kafka import KafkaConsumer, OffsetAndMetadata
+from kafka import TopicPartition as ClientPartition
 
 from assignor import JSON, TEXT, SqliteStore
 from assignor.adapters.kafka_python import KafkaChangelogs, StreamsApplication
@@ -21,7 +23,7 @@ COUNTS = SqliteStore("counts", key=TEXT, value=JSON)
 CHANGELOG = "app-counts-changelog"
 
 
-def write_state_back(broker, tmp_path):
+def write_state_back(broker, tmp_path, *more):
     """Run the command; return what it writes, and the offsets of copies and what they become."""
     output = StringIO()
     with redirect_stdout(output):
@@ -29,8 +31,8 @@ def write_state_back(broker, tmp_path):
             [
                 f"--state-dir={tmp_path}/one",
                 f"--bootstrap-server={','.join(broker.bootstrap_servers)}",
-                "--execute",
                 "--format=json",
+                *more,
             ],
             standalone_mode=False,
         )
@@ -84,8 +86,9 @@ def test_kafka_10357_the_copy_of_a_running_owner_outlives_its_changelog(tmp_path
         with application("two") as app:
             app.consumer.poll(timeout_ms=5000)
             with pytest.raises(AnswerIsNo, match="group app has 1 members, such as "):
-                write_state_back(broker, tmp_path)
-        [(entry, moved)] = write_state_back(broker, tmp_path)
+                write_state_back(broker, tmp_path, "--execute")
+        assert write_state_back(broker, tmp_path) == [({"counts": 2}, (2, 2))]
+        [(entry, moved)] = write_state_back(broker, tmp_path, "--execute")
         assert (entry, moved) == ({"counts": 2}, (2, 2))
         assert not list(tmp_path.glob("one/0_0/*.kept"))
         write(broker, range(1))
@@ -103,6 +106,20 @@ def test_kafka_10357_the_copy_of_a_running_owner_outlives_its_changelog(tmp_path
         with application("two") as app:
             app.run(stop)
             assert entries(app) == wanted
+
+
+def test_committed_offsets_are_those_of_the_group_that_is_asked_for():
+    groups, partition = {"app": 1, "other": 2}, TopicPartition("in", 0)
+    asked = ClientPartition(*partition)
+    with filled(3) as broker:
+        servers = {"bootstrap_servers": broker.bootstrap_servers}
+        for group_id, offset in groups.items():
+            with closing(KafkaConsumer(group_id=group_id, **servers)) as consumer:
+                consumer.assign([asked])
+                consumer.commit({asked: OffsetAndMetadata(offset, "", -1)})
+        with closing(KafkaChangelogs(**servers)) as access:
+            for group_id, offset in [*groups.items(), *groups.items()]:
+                assert access.input_state(group_id, [partition])[partition].committed == offset
 
 
 def test_no_client_of_changelogs_makes_a_broker_create_a_topic():

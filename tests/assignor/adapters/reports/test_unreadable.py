@@ -1,5 +1,6 @@
 """Records that cannot be read, as in public reports: named, not committed, no endless loop."""
 
+import signal
 import threading
 from collections import deque
 from types import SimpleNamespace
@@ -210,6 +211,73 @@ def test_a_changelog_that_cannot_be_read_ends_the_restoration_with_its_record():
         changelogs.close()
     assert failures == [("in", 0, 2)] * 2
     assert store.position == 2
+
+
+class Stopped(Exception):
+    """What an application's handler of a signal raises."""
+
+
+def stop_kindly(signum, frame):
+    raise Stopped
+
+
+def stop_once(signum, frame):
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    del signum
+    raise TimeoutError("the job has ended")
+
+
+class Application:
+    def stop(self, *_):
+        raise Stopped
+
+
+def stop_without_arguments(signum, frame):
+    del signum, frame
+    raise Stopped
+
+
+HANDLERS = [stop_kindly, stop_once, Application().stop, stop_without_arguments]
+
+
+class Terminated(Function):
+    """A deserializer in which a signal comes, once, at a value of a partition."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __call__(self, value):
+        if value == self.value:
+            self.value = None
+            signal.raise_signal(signal.SIGTERM)
+        return value
+
+
+@pytest.fixture(params=HANDLERS)
+def _handler(request, alone):
+    before = signal.signal(signal.SIGTERM, request.param)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def run_application(broker, seen, **settings):
+    with application(broker, seen, **settings) as app:
+        app.run(seen.stop)
+
+
+@pytest.mark.usefixtures("_handler")
+@pytest.mark.parametrize("loop", [LOOPS["kafka_python"], LOOPS["aiokafka"], run_application])
+@pytest.mark.parametrize("value", [b"0", b"7"])
+def test_what_a_handler_of_a_signal_raises_while_a_record_is_read_is_no_error_of_it(loop, value):
+    seen, terminated = Seen(until=20), Terminated(value)
+    with filled(20) as broker:
+        with pytest.raises((Stopped, TimeoutError)):
+            loop(broker, seen, value_deserializer=terminated)
+        assert len(seen.records) < 20
+        check_committed(broker, seen)
+        loop(broker, seen, value_deserializer=terminated)
+        assert seen.records == [(0, offset) for offset in range(20)]
+        check_committed(broker, seen)
 
 
 class Interrupting(Function):

@@ -22,11 +22,11 @@ def make_anew(cluster, changelogs=CHANGELOGS):
     set_ids(cluster, NEW, changelogs)
 
 
-def cut_off(cluster, changelogs=CHANGELOGS):
+def cut_off(cluster, changelogs=CHANGELOGS, records=2):
     """As an unclean leader election does."""
     for changelog in changelogs:
         log = cluster.logs[changelog]
-        log.end -= 2
+        log.end -= records
         log.records = [record for record in log.records if record.offset < log.end]
 
 

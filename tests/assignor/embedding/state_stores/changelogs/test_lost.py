@@ -6,6 +6,7 @@ Kafka Streams makes such a changelog anew in silence, and wipes the store that i
 
 import os
 import shutil
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from assignor.embedding import CopiesKept, DictStore, SqliteStore
 from assignor.embedding.kept import kept_notes
 from assignor.embedding.process_id import LockedDirectory
+from assignor.embedding.state_stores import takeover
 from assignor.embedding.state_stores.local_state import LocalState
 from assignor.stores import StoreError
 from encoding import TaskId, TopicPartition
@@ -29,7 +31,14 @@ from tests.assignor.embedding.state_stores.changelogs.losses import (
     run_and_compare,
     set_ids,
 )
-from tests.assignor.embedding.state_stores.logs import INPUTS, TASK, restored, write_back
+from tests.assignor.embedding.state_stores.logs import (
+    CHANGELOGS,
+    INPUTS,
+    TASK,
+    WORDS,
+    restored,
+    write_back,
+)
 
 
 @losses
@@ -217,3 +226,38 @@ def test_a_kept_copy_is_not_removed_as_one_of_a_task_that_moved_away(
     for _ in range(2):
         owner.stores.process({}, owner.count)
     assert (tmp_path / "one" / FILE).exists()
+
+
+@pytest.mark.parametrize("records", [1, 2, 5])
+@pytest.mark.parametrize("changelogs", [CHANGELOGS, CHANGELOGS[:1], CHANGELOGS[1:]])
+def test_a_running_owner_ends_when_its_changelogs_have_lost_what_it_wrote(  # noqa: PLR0917 fixtures
+    cluster, member, owner, tmp_path, records, changelogs
+):
+    """The offset of its next record is one that it has written before."""
+    cut_off(cluster, changelogs, records)
+    cluster.write(*WORDS)
+    is_lost(owner, tmp_path)
+    owner.stores.close()
+    assert write_back(cluster, tmp_path / "one") == []
+    run_and_compare(cluster, member)
+
+
+@pytest.mark.parametrize("at", range(1, 12))
+@pytest.mark.parametrize("records", [1, 2])
+def test_records_that_are_lost_while_a_task_is_claimed_again_are_noticed(  # noqa: PLR0917 fixtures
+    cluster, member, owner, tmp_path, at, records, monkeypatch
+):
+    """Those of a claim are written again; others are of the copy, which is kept."""
+    monkeypatch.setattr(takeover, "_ASK_S", 0.01)
+    owner.revoke()
+    owner.assign()
+    steps = owner.steps
+    steps.at, steps.then = steps.taken + at, lambda: cut_off(cluster, records=records)
+    cluster.write(*WORDS)
+    with suppress(CopiesKept):
+        poll(owner)
+        assert owner.state() == restored(cluster) == cluster.expected()
+    assert steps.taken >= steps.at
+    owner.stores.close()
+    assert write_back(cluster, tmp_path / "one") == []
+    run_and_compare(cluster, member)

@@ -1,5 +1,6 @@
 """Copies that are kept, written back to their changelogs: a restore has exactly what they have."""
 
+import re
 import shutil
 import sqlite3
 import time
@@ -104,8 +105,10 @@ def test_a_copy_with_less_input_than_one_that_was_written_back_is_refused(
     run_and_compare(cluster, member, "two")
     [refused] = write_back(cluster, tmp_path / "one")
     assert refused.startswith("another copy of task 0_0 was written back, and the changelogs have")
-    assert refused.endswith("has it up to 6, and is not needed: delete this directory")
-    assert f"the copy in {tmp_path}/one/0_0" in refused
+    assert refused.endswith(
+        f"the copy in {tmp_path}/one/0_0 has it up to 6: nothing of it is needed; delete the "
+        f"directory {tmp_path}/one/0_0, then start the application"
+    )
     assert (tmp_path / "one" / NOTE).exists()
     run_and_compare(cluster, member, "two")
 
@@ -151,6 +154,10 @@ def test_hours_that_pass_before_a_write_back_change_nothing(
             {"app-by-word-changelog": 3},
             "has 3 partitions instead of 1: delete this topic, and create it with 1 partitions ",
         ),
+        (
+            {"app-by-word-changelog": 1, "app-by-letter-changelog": 2, "visits": 2},
+            "has 1 partitions instead of 2: add partitions to it, which keeps .* has, ",
+        ),
     ],
 )
 def test_a_changelog_with_other_partitions_is_refused(  # noqa: PLR0917 fixtures
@@ -160,10 +167,45 @@ def test_a_changelog_with_other_partitions_is_refused(  # noqa: PLR0917 fixtures
     with open_kept(tmp_path / "one") as [kept]:
         known = {"orders": 1, "visits": 1, "app-by-letter-changelog": 1, **counts}
         [refused] = refuse_topics(kept, known)
-    assert refused == (
-        f"changelog app-by-word-changelog {found}and cleanup.policy=compact, then run this command "
-        "again; keep the state directory, it has the only copy"
-    )
+    wanted = f"changelog app-by-word-changelog {found}and (set )?cleanup.policy=compact, then run "
+    wanted += "this command again; keep the state directory, it has the only copy"
+    assert re.fullmatch(wanted, refused)
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_copies_are_not_changed_unless_they_are_written_back(
+    cluster, member, owner, tmp_path, is_killed
+):
+    lose_and_stop(cluster, owner, tmp_path, make_anew)
+    folder = tmp_path / "one" / "0_0"
+    if is_killed:  # what a process has written is in the file beside it
+        with closing(sqlite3.connect(folder / "by-word.db")) as file:
+            file.execute("update items set value = x'00'")
+            file.commit()
+            shutil.copytree(tmp_path / "one", tmp_path / "two")
+        folder = tmp_path / "two" / "0_0"
+        assert (folder / "by-word.db-wal").stat().st_size
+    files = {each: each.read_bytes() for each in folder.iterdir() if each.suffix != ".db-shm"}
+    with open_kept(folder.parent, is_read_only=True) as [kept]:
+        assert not kept.problem
+        assert ({v for _, v in kept.stores["by-word"].table.items()} == {b"\0"}) == is_killed
+        with pytest.raises(StoreError, match="cannot be written"):
+            kept.stores["by-word"].table.clear()
+    assert {each: each.read_bytes() for each in files} == files
+    assert {*folder.iterdir()} - {*files} <= {folder / "by-word.db-shm"}
+
+
+def test_notes_that_are_of_no_task_keep_nothing(cluster, member, owner, tmp_path):
+    lose_and_stop(cluster, owner, tmp_path, make_anew)
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "0_0").symlink_to(tmp_path / "one" / "0_0")
+    for name in ("00_0", "a_b"):
+        (tmp_path / "two" / name).mkdir()
+        (tmp_path / "two" / name / "by-word.db.kept").touch()
+    assert kept_notes(tmp_path / "two") == write_back(cluster, tmp_path / "two") == []
+    assert kept_notes(tmp_path / "one")
+    with pytest.raises(StoreError, match="symbolic link"):
+        run_other(cluster, member, "one")
 
 
 class Slow(Access):
@@ -235,7 +277,7 @@ def test_a_writer_is_blamed_if_there_is_one(cluster, member, owner, tmp_path, at
         assert "another process has written to it meanwhile; stop all members" in failed
         assert (tmp_path / "one" / NOTE).exists()
         if refused := write_back(cluster, tmp_path / "one"):  # the other member has it all
-            assert "is not needed: delete this directory" in refused[0]
+            assert "nothing of it is needed; delete the directory" in refused[0]
             shutil.rmtree(tmp_path / "one")
     run_and_compare(cluster, member)
 
