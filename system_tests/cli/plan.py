@@ -102,6 +102,13 @@ _EXITS = {
     " default. A saved group tells by itself whether its members are static.",
 )
 @click.option(
+    "--uses-of",
+    nargs=2,
+    multiple=True,
+    metavar="GROUP FEATURES",
+    help="With --all: what one group uses, instead of --uses; repeat it for each such group.",
+)
+@click.option(
     "--topology",
     "topologies",
     nargs=2,
@@ -156,10 +163,12 @@ def plan(**given: Any) -> None:
         refuse("give the release that the group is brought to: --to RELEASE, or --topology OLD NEW")
     try:
         uses = read_uses(given["uses"])
+        given["uses_of"] = [(group, read_uses(names)) for group, names in given["uses_of"]]
     except ValueError as error:
         refuse(str(error))
     if given["everything"]:
         _plan_fleet(given, uses)
+    refuse_options("give --all, too, or leave out", ("uses_of",))
     _refuse_directories(given)
     refuse_report_over_problem(given)
     saved = saved_group_of(given)
@@ -183,8 +192,10 @@ def plan(**given: Any) -> None:
 def _plan_fleet(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
     try:
         print_fleet_plan(given, uses)
-    except (ReleaseError, ProblemError) as error:
+    except (ReleaseError, ProblemError, OptionError) as error:
         refuse(str(error))
+    except ReportError as error:
+        refuse(str(error), EXIT_ENVIRONMENT)
 
 
 def _refuse_directories(given: dict[str, Any]) -> None:
