@@ -187,8 +187,10 @@ def _assumed_release(saved: SavedGroup, release: str, given: Release | None) -> 
     if len(common) < 2 or given is not None:  # noqa: PLR2004 one release is no choice
         return ()
     return (
-        f"members write what {spelled_releases(common)} do; planned from {release}, the oldest;"
-        " --from RELEASE names another",
+        (
+            f"members write what {spelled_releases(common)} do; planned from {release}, the oldest;"
+            " --from RELEASE names another"
+        ),
     )
 
 
@@ -198,7 +200,7 @@ def saved_groups(path: Path) -> Iterator[_Found]:
     A line, or a file, that is not a saved group comes with its error instead of a group.
 
     Raises:
-        ProblemError: there is no group at all.
+        ProblemError: there is no group at all, or `path` cannot be read.
     """
     files = (
         sorted(p for p in path.iterdir() if p.suffix in (".json", ".jsonl"))
@@ -213,6 +215,8 @@ def saved_groups(path: Path) -> Iterator[_Found]:
                     count += 1
                     yield _saved_line(file, number, line)
         except OSError as error:
+            if not path.is_dir():
+                raise ProblemError(f"{file} cannot be read: {error.strerror or error}") from None
             count += 1
             yield file.name, f"{file} cannot be read: {error.strerror or error}"
         except RebalanceError as error:

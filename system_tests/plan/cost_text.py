@@ -88,8 +88,7 @@ def causes_of(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> list[Cau
             cost.share("rebalance_ms"),
             "rebalances",
             "rebalances, from the first request until each member has joined and has its tasks",
-            "restart members one at a time, as planned; a shorter consumer.heartbeat.interval.ms"
-            " shortens one part of each: members learn of a rebalance with a heartbeat",
+            "a shorter consumer.heartbeat.interval.ms shortens one part of them, the first",
         ),
     )
     return sorted((c for c in found if c.share >= _WORTH_NAMING), key=lambda c: -c.share)

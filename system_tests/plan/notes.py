@@ -143,8 +143,8 @@ def _static_notes(old: Release, new: Release) -> list[str]:
         f"static members of {new.name} {STUCK}: the group stays"
         f" at version {old.latest_version} until a member joins or leaves; a member that is"
         f" down for longer than session.timeout.ms (default {session_ms} ms) comes back without"
-        " tasks, and the last remaining member rejoins again and again: keep restarts shorter"
-        " than session.timeout.ms, and start or stop one member after the last bounce"
+        f" tasks, and the last remaining member rejoins again and again: take {fixed} or later"
+        " instead, whose static members request rebalances"
     )
     return [sentence]
 

@@ -74,9 +74,9 @@ class SavedGroup:
             wrong = sorted(client for client, names in known.items() if given.name not in names)
             if wrong:
                 raise ReleaseError(
-                    f"{', '.join(map(shown, wrong[:_SHOWN]))} of the saved group do not run {given.name}: their"
-                    f" metadata is that of {spelled_releases(known[wrong[0]])}; give that release"
-                    " as --from, or bring all members to one release first"
+                    f"{', '.join(map(shown, wrong[:_SHOWN]))} of the saved group do not run"
+                    f" {given.name}: their metadata is that of"
+                    f" {spelled_releases(known[wrong[0]])}; give that release as --from, or bring all members to one release first"
                 )
             return given.name
         common = self.common_releases

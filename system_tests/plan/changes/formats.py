@@ -19,8 +19,10 @@ def deletions(rows: Iterable[data.OneWayFormat], release: Release) -> tuple[str,
     if not reasons:
         return ()
     return (
-        f"delete the state directories before you start {release.name}, which cannot read them:"
-        f" {reasons}; its members restore from the changelogs",
+        (
+            f"delete the state directories before you start {release.name}, which cannot read them:"
+            f" {reasons}; its members restore from the changelogs"
+        ),
     )
 
 
@@ -64,11 +66,18 @@ def reset_demand(rows: Iterable[data.FormatRow], release: Release) -> tuple[str,
         for row in rows
         if row.needs_reset
         for line in (
-            f"{row.name}: internal topics and changelogs hold records that {release.name} cannot"
-            " read; reset the application while no member runs, and delete all state directories:",
-            "kafka-streams-application-reset.sh --bootstrap-server HOST:PORT --application-id"
-            " GROUP --input-topics TOPIC,TOPIC",
-            f"{release.name} then reads its input again and writes its results again, as far as the"
-            " input topics still have their records",
+            (
+                f"{row.name}: internal topics and changelogs hold records that {release.name}"
+                " cannot read; reset the application while no member runs, and delete all state"
+                " directories:"
+            ),
+            (
+                "kafka-streams-application-reset.sh --bootstrap-server HOST:PORT --application-id"
+                " GROUP --input-topics TOPIC,TOPIC"
+            ),
+            (
+                f"{release.name} then reads its input again and writes its results again, as far as"
+                " the input topics still have their records"
+            ),
         )
     )

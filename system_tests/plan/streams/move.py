@@ -280,8 +280,10 @@ def _steps(
                 " GroupIdNotFoundException"
             ),
             back=(
-                "stop all members that run with"
-                f" {streams}, {_LEAVES_STATIC if Use.STATIC in move.uses else _LEAVES}",
+                (
+                    "stop all members that run with"
+                    f" {streams}, {_LEAVES_STATIC if Use.STATIC in move.uses else _LEAVES}"
+                ),
                 "wait for state Empty",
                 f"start all members with {classic}",
                 *returns,

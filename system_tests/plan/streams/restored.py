@@ -23,11 +23,15 @@ _WORK: Final = 300_000  # tasks and members that are dealt in all draws: seconds
 _MEMBER_WORK: Final = 4  # a member takes as long as so many tasks
 _ID_BITS: Final = 128
 _CONDITIONS: Final = (
-    "that holds if each member comes back on its host with its state directory, which has its"
-    " process id and its state, and joins before the first assignment"
-    " (group.initial.rebalance.delay.ms of the brokers): a task goes to a member that is caught up",
-    "every member counts as caught up with a changelog of up to acceptable.recovery.lag = 10,000"
-    " records, so such a task may restore all of it",
+    (
+        "that holds if each member comes back on its host with its state directory, which has its"
+        " process id and its state, and joins before the first assignment"
+        " (group.initial.rebalance.delay.ms of the brokers): a task goes to a caught-up member"
+    ),
+    (
+        "every member counts as caught up with a changelog of up to acceptable.recovery.lag ="
+        " 10,000 records, so such a task may restore all of it"
+    ),
     "further copies warm up beside the tasks, max.warmup.replicas at a time",
 )
 """When members of the classic protocol restore that little after they were streams members."""

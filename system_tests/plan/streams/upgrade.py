@@ -181,8 +181,10 @@ def _step(
         " Stable or the member is not RUNNING; or a member ends by itself: with an error about"
         " the topology, the new program builds another one",
         back=(
-            f"bounce each member that this step has restarted back to {old.name}, one after the"
-            " other",
+            (
+                f"bounce each member that this step has restarted back to {old.name}, one after the"
+                " other"
+            ),
             *back,
         ),
     )
