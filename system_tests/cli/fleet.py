@@ -19,13 +19,17 @@ from assignor.cli import (
     target_of,
 )
 from assignor.inspection import problem_of
-from assignor.problems import ProblemError, parse_problem, read_problem
+from assignor.problems import ProblemError, parse_problem, quoted, read_problem
 from encoding import shown
 from probing import Release, ReleaseError, find_release
 from system_tests.cli.group_plan import HEADS, GroupPlan
 from system_tests.cli.move_to_streams import planned_move, planned_upgrade
 from system_tests.cli.options import EXIT_BAD, EXIT_ENVIRONMENT, refuse, refuse_options
-from system_tests.cli.planned_group import CONNECTING, planned_saved
+from system_tests.cli.planned_group import (
+    CONNECTING,
+    planned_saved,
+    refuse_report_over_problem,
+)
 from system_tests.cli.progress import counted
 from system_tests.plan import (
     STREAMS,
@@ -35,6 +39,7 @@ from system_tests.plan import (
     check_group,
     make_plan,
     saved_group,
+    spelled_releases,
     step_costs,
 )
 from system_tests.plan.report import (
@@ -84,13 +89,18 @@ def print_fleet_plan(given: Mapping[str, Any], uses: frozenset[Use]) -> NoReturn
     _check_directory(directory)
     skipped: list[str] = []
     groups = list(_live_groups(given, skipped) if is_live else saved_groups(given["saved"]))
+    unknown = {group for group, _ in given["uses_of"]} - {name for name, _ in groups}
+    if unknown:
+        refuse(
+            f"--uses-of names {quoted(sorted(unknown)[:_SHOWN])}, which are not among the groups"
+        )
     made: list[GroupPlan] = []
     with counted("groups planned", len(groups)) as add:
         for number, (name, saved) in enumerate(groups, 1):
             made.append(_planned(name, saved, (given, new, uses), lambda _: add(0)))
             add(1)
             if directory is not None:
-                _write_report(directory, number, made[-1])
+                _write_report(directory, number, made[-1], given)
     _print(made, skipped, given["form"])
     sys.exit(EXIT_BAD if any(plan.is_red for plan in made) else 0)
 
@@ -104,6 +114,8 @@ def _planned(
     """Return the plan of one group; an error of one group must not hide the others."""
     given, new, uses = options
     given_old = find_release(given["old"]) if given["old"] else None
+    uses = dict(given["uses_of"]).get(name, uses)
+    options = given, new, uses
     try:
         if isinstance(saved, str):
             raise ProblemError(saved)  # noqa: TRY301 the row is that of other errors
@@ -131,7 +143,7 @@ def _planned(
         made=made,
         group=group,
         costs=costs,
-        unknowns=(*assumptions(made), *group.notes),
+        unknowns=(*_assumed_release(saved, made.old, given_old), *assumptions(made), *group.notes),
     )
 
 
@@ -162,18 +174,33 @@ def _planned_move(
 
 
 def _own_release(saved: SavedGroup, given: Release | None) -> Release | None:
-    """Return the only release that fits what members wrote, else the given one."""
-    try:
-        return find_release(saved.release(None))
-    except ReleaseError:
+    """Return the only release that fits what members wrote, else the given or the oldest one."""
+    common = saved.common_releases
+    if len(common) != 1 and given is not None:
         return given
+    return min(map(find_release, common), key=lambda release: release.order, default=None)
+
+
+def _assumed_release(saved: SavedGroup, release: str, given: Release | None) -> tuple[str, ...]:
+    """Return that a release is one of several that fit, as a sentence; often nothing."""
+    common = saved.common_releases
+    if len(common) < 2 or given is not None:  # noqa: PLR2004 one release is no choice
+        return ()
+    return (
+        (
+            f"members write what {spelled_releases(common)} do; planned from {release}, the oldest;"
+            " --from RELEASE names another"
+        ),
+    )
 
 
 def saved_groups(path: Path) -> Iterator[_Found]:
     """Yield the groups of a file of `inspect --all --save`, or of all files of a directory.
 
+    A line, or a file, that is not a saved group comes with its error instead of a group.
+
     Raises:
-        ProblemError: a line is not a saved group, or there is none; the message names the line.
+        ProblemError: there is no group at all, or `path` cannot be read.
     """
     files = (
         sorted(p for p in path.iterdir() if p.suffix in (".json", ".jsonl"))
@@ -188,7 +215,13 @@ def saved_groups(path: Path) -> Iterator[_Found]:
                     count += 1
                     yield _saved_line(file, number, line)
         except OSError as error:
-            raise ProblemError(f"{file} cannot be read: {error.strerror or error}") from None
+            if not path.is_dir():
+                raise ProblemError(f"{file} cannot be read: {error.strerror or error}") from None
+            count += 1
+            yield file.name, f"{file} cannot be read: {error.strerror or error}"
+        except RebalanceError as error:
+            count += 1
+            yield file.name, f"{file}: {error}"
     if not count:
         what = "has no group (*.json, *.jsonl)" if path.is_dir() else "has no group"
         raise ProblemError(f"{path} {what}; write it with assignor inspect --all --save")
@@ -202,7 +235,7 @@ def _saved_line(file: Path, number: int, line: bytes) -> _Found:
         return name or f"{file.name}:{number}", saved_group(data, read_problem(data))
     except RebalanceError as error:
         whose = f"group {shown(name)}" if name else ""
-        raise ProblemError(f"{file}: {line_error(number, error, whose)}") from None
+        return name or f"{file.name}:{number}", f"{file}: {line_error(number, error, whose)}"
 
 
 def _live_groups(given: Mapping[str, Any], skipped: list[str]) -> Iterator[_Found]:
@@ -237,8 +270,9 @@ def _check_directory(directory: Path | None) -> None:
         )
 
 
-def _write_report(directory: Path, number: int, plan: GroupPlan) -> None:
+def _write_report(directory: Path, number: int, plan: GroupPlan, given: Mapping[str, Any]) -> None:
     file = directory / f"{number:03}-{quote(plan.name, safe='')[:120]}.html"
+    refuse_report_over_problem({**given, "report": file})
     try:
         if plan.made is not None:
             write_plan_report(file, plan.made, plan.costs, plan.group)
@@ -260,7 +294,10 @@ def _print(made: list[GroupPlan], skipped: list[str], form: str) -> None:
         table.add_row(*plan.cells)
     print_uncut(table)
     red = sum(plan.is_red for plan in made)
-    click.echo(f"\n{len(made)} groups: {red} red, {len(made) - red} to go")
+    back = sum(plan.is_rollback and not plan.is_red for plan in made)
+    rollbacks = f", of them {back} rollback{'s' * (back > 1)}" if back else ""
+    groups = f"{len(made)} group{'s' * (len(made) != 1)}"
+    click.echo(f"\n{groups}: {red} red, {len(made) - red} to go{rollbacks}")
     notes: dict[str, list[str]] = {}
     for plan in made:
         for note in plan.unknowns:

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
+from probing import Direction
 from system_tests.plan import (
     SimulatedGroup,
     StepCost,
@@ -49,6 +50,13 @@ class GroupPlan:
     costs: tuple[StepCost, ...] | None = None
     move: StreamsMove | None = None
     unknowns: tuple[str, ...] = ()
+
+    @property
+    def is_rollback(self) -> bool:
+        """Whether members come to an older release."""
+        if self.made is not None:
+            return self.made.direction is Direction.ROLLBACK
+        return self.move is not None and self.move.is_rollback
 
     @property
     def cells(self) -> tuple[str, ...]:

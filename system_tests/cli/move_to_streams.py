@@ -25,6 +25,7 @@ from system_tests.plan import (
     RESTORE_RATE,
     STREAMS,
     WAY_BACK,
+    WAY_BACK_IS,
     SavedGroup,
     StreamsMove,
     Use,
@@ -86,6 +87,8 @@ def refuse_move_options(given: dict[str, Any]) -> None:
 
 def refuse_from_streams(given: dict[str, Any]) -> None:
     """Refuse the streams protocol as a start: its way back is part of the move."""
+    if (given["new"] or "").lower() == "classic":
+        refuse(f"--to classic is the way back of a streams group. {WAY_BACK}")
     if (given["old"] or "").lower() == STREAMS:
         refuse(
             "--from streams has no plan of its own: the way back to the classic protocol is part of"
@@ -117,7 +120,7 @@ def print_streams_upgrade(
     """Print the plan of a new release for a streams group; end with 1 if it is refused."""
     refuse_options("a plan of a streams group simulates no bounces; leave out", but=_UPGRADE_USED)
     if saved is not None and not saved.is_streams_group:
-        refuse(f"group {saved.group.name} is no streams group: leave out --streams-group")
+        refuse(f"group {saved.group.name} is a classic group: leave out --streams-group")
     _print_move(given, saved, lambda: planned_upgrade(given, saved, uses))
 
 
@@ -215,12 +218,15 @@ def move_lines(move: StreamsMove) -> Iterator[str]:
         yield f"  seen: {step.seen}"
         yield f"  cost: {step.cost}"
         yield f"  stop: {step.stop}"
-        yield f"  back: {step.back}"
+        for at, line in enumerate(step.back):
+            yield f"  {'      ' if at else 'back: '}{line}"
     if move.rehearsal:
         yield ""
         yield f"try: {move.rehearsal}"
     yield ""
     yield f"point of no return: {move.no_return}"
+    if move.steps:
+        yield f"the way back: {WAY_BACK_IS}"
     for name, lines in (
         ("The broker keeps", move.kept),
         ("The broker does not keep", move.lost),

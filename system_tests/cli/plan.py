@@ -103,6 +103,13 @@ _EXITS = {
     " default. A saved group tells by itself whether its members are static.",
 )
 @click.option(
+    "--uses-of",
+    nargs=2,
+    multiple=True,
+    metavar="GROUP FEATURES",
+    help="With --all: what one group uses, instead of --uses; repeat it for each such group.",
+)
+@click.option(
     "--topology",
     "topologies",
     nargs=2,
@@ -158,6 +165,7 @@ def plan(**given: Any) -> None:
     uses = _checked_uses(given)
     if given["everything"]:
         _plan_fleet(given, uses)
+    refuse_options("give --all, too, or leave out", ("uses_of",))
     _refuse_directories(given)
     refuse_report_over_problem(given)
     saved = saved_group_of(given)
@@ -179,10 +187,11 @@ def plan(**given: Any) -> None:
 
 
 def _checked_uses(given: dict[str, Any]) -> frozenset[Use]:
-    """Check that the release to plan for exists, and return the features of --uses."""
+    """Check the release to plan for; return the features of --uses, and read --uses-of."""
     try:
         if given["new"].lower() != STREAMS:
             find_target(given["new"])
+        given["uses_of"] = [(group, read_uses(names)) for group, names in given["uses_of"]]
         return read_uses(given["uses"])
     except ValueError as error:  # a ReleaseError is one
         refuse(str(error))
@@ -191,8 +200,10 @@ def _checked_uses(given: dict[str, Any]) -> frozenset[Use]:
 def _plan_fleet(given: dict[str, Any], uses: frozenset[Use]) -> NoReturn:
     try:
         print_fleet_plan(given, uses)
-    except (ReleaseError, ProblemError) as error:
+    except (ReleaseError, ProblemError, OptionError) as error:
         refuse(str(error))
+    except ReportError as error:
+        refuse(str(error), EXIT_ENVIRONMENT)
 
 
 def _refuse_directories(given: dict[str, Any]) -> None:

@@ -22,14 +22,14 @@ from system_tests.plan.cost import (
     step_costs,
 )
 from system_tests.plan.cost_text import costs_lines, seconds_text, spoken
-from system_tests.plan.group import MOST_MEMBERS, SimulatedGroup, scaled
+from system_tests.plan.group import MOST_MEMBERS, SimulatedGroup, as_static, scaled
+from system_tests.plan.member_releases import spelled_releases
 from system_tests.plan.model import PlanStep, Way
 from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import NOT_REHEARSED, not_rehearsed, rehearsal_of
 from system_tests.plan.saved import (
     WAY_BACK,
     SavedGroup,
-    as_static,
     read_saved,
     read_saved_topology,
     saved_group,
@@ -46,7 +46,7 @@ from system_tests.plan.streams import (
     restored_by_broker,
 )
 from system_tests.plan.streams import TARGET as STREAMS
-from system_tests.plan.text import assumptions, plan_document, plan_lines
+from system_tests.plan.text import WAY_BACK_IS, assumptions, plan_document, plan_lines
 from system_tests.plan.topologies import (
     PlannedTopology,
     TopologyPlan,
@@ -67,6 +67,7 @@ __all__ = [
     "SIGNS",
     "STREAMS",
     "WAY_BACK",
+    "WAY_BACK_IS",
     "Announced",
     "PathChange",
     "PlanStep",
@@ -109,6 +110,7 @@ __all__ = [
     "saved_group",
     "scaled",
     "seconds_text",
+    "spelled_releases",
     "spoken",
     "step_costs",
     "topology_lines",

@@ -128,8 +128,8 @@ class StepCost:
 
     @property
     def is_bad(self) -> bool:
-        """Whether members end, or a rule is broken that no known issue explains."""
-        return self.kills or any(run.broken and not run.known for run in self.all_runs)
+        """Whether a bounce broke a rule, also one that a known issue of Kafka explains."""
+        return bool(self.broken)
 
     @property
     def is_cost(self) -> bool:

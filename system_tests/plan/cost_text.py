@@ -87,8 +87,8 @@ def causes_of(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> list[Cau
         Cause(
             cost.share("rebalance_ms"),
             "rebalances",
-            "rebalances, which a member learns of with its next heartbeat",
-            "set a shorter consumer.heartbeat.interval.ms",
+            "rebalances, from the first request until each member has joined and has its tasks",
+            "a shorter consumer.heartbeat.interval.ms shortens one part of them, the first",
         ),
     )
     return sorted((c for c in found if c.share >= _WORTH_NAMING), key=lambda c: -c.share)

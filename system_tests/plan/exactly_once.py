@@ -29,6 +29,11 @@ def guarantee_of(release: Release, version: int = 2) -> str:
     return f"{_SETTING}={'exactly_once_beta' if beta else 'exactly_once_v2'}"
 
 
+def is_guarantee(setting: str) -> bool:
+    """Whether a setting, as `name=value`, is the guarantee of processing."""
+    return setting.startswith(f"{_SETTING}=")
+
+
 def versions_between(
     old: Release, new: Release, known: int | None = None
 ) -> tuple[int, int] | None:

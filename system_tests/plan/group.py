@@ -47,6 +47,7 @@ class SimulatedGroup:
         tasks: names of the tasks that a file says; empty: numbers.
         stateful: whether each task has a changelog; empty: all have.
         has_more_state: there are changelogs whose tasks are not known; a note says which.
+        input_topics, repartition_topics: as far as a file says them.
         growth: records a second written to each changelog; None: assumed, `GROWTH_SHARE` of the
             known size and at most the simulator's default, which it is for unknown sizes.
     """
@@ -68,6 +69,8 @@ class SimulatedGroup:
     tasks: tuple[str, ...] = ()
     stateful: tuple[bool, ...] = ()
     has_more_state: bool = False
+    input_topics: tuple[str, ...] = ()
+    repartition_topics: tuple[str, ...] = ()
     growth: int | None = None
 
     def __post_init__(self) -> None:
@@ -81,6 +84,20 @@ class SimulatedGroup:
                 f"changelogs that grow by {self.growth:,} records a second (--growth) are never"
                 f" restored at {self.restore:,} a second; give a higher --restore-rate"
             )
+
+    def named(self, line: str) -> str:
+        """Return a line of a plan with the names of the group and its topics, as far as known."""
+        known = {
+            "--group GROUP": f"--group {self.name}" if self.name else "",
+            "--application-id GROUP": f"--application-id {self.name}" if self.name else "",
+            "TOPIC,TOPIC": ",".join(self.input_topics),
+            "each repartition topic ": f"each repartition topic ({', '.join(found)}) "
+            if (found := self.repartition_topics)
+            else "",
+        }
+        for words, own in known.items():
+            line = line.replace(words, own or words)
+        return line
 
     @property
     def seeds(self) -> int:
@@ -224,6 +241,32 @@ def scaled(
         "stateful": _every_nth(group.stateful, tasks),
     }
     return replace(group, **{**chosen, **known}, notes=tuple(notes))
+
+
+def simulated_as_dynamic(known: int, members: int) -> str:
+    """Return what a group says whose members are static in part only."""
+    return (
+        f"{known} of {members} members are static (group.instance.id); all are simulated as dynamic"
+        " ones, so a static member that is back in time costs less than this; --uses static"
+        " simulates all as static"
+    )
+
+
+def as_static(group: SimulatedGroup) -> SimulatedGroup:
+    """Return a saved group whose members are all simulated as static, with a note if some are not.
+
+    Args:
+        group: with the static members that its file says.
+    """
+    if group.is_static:
+        return group
+    known, members = group.static_members, group.members
+    note = (
+        f"--uses static: all {members} members are simulated as static ones, although the group has"
+        f" a group.instance.id of {known} of them only; without it, they cost what dynamic ones do"
+    )
+    kept = (line for line in group.notes if line != simulated_as_dynamic(known, members))
+    return replace(group, is_static=True, notes=(*kept, note))
 
 
 def _every_nth(values: tuple[_Value, ...], count: int) -> tuple[_Value, ...]:

@@ -39,7 +39,7 @@ class PlanStep:
         until: what has to be true before the next step, as a clause; often empty.
         demands: what else the step takes, as sentences: state to delete, a reset.
         version: of exactly-once after the step, as of `Running`.
-        back: the way back to what the group ran at first; None within such a way.
+        back: the way back to what the group ran before this step; None within such a way.
     """
 
     old: str

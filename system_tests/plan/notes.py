@@ -12,6 +12,8 @@ from system_tests.sim.world import behaviour_of
 
 FATAL: Final = "!! "
 """Prefix of a warning about members that crash during the upgrade."""
+STUCK: Final = "cannot request a rebalance (KAFKA-9525)"
+"""What a warning says about a group that does not come to the new version."""
 _FIRST_WITH_STANDBY_HOSTS: Final = 6
 _FIRST_WITHOUT_PIN: Final = (2, 4, 0)  # a group of an earlier release has been pinned
 # Issue -> the feature that an application must use to be affected.
@@ -134,14 +136,15 @@ def _query_notes(old: Release, new: Release) -> list[str]:
 
 def _static_notes(old: Release, new: Release) -> list[str]:
     session_ms = behaviour_of(new.name, None).session_timeout_ms
+    fixed = next(row.fixed_in[0] for row in data.ISSUES if row.id == "KAFKA-9525")
     if new.latest_version <= old.latest_version or "KAFKA-9525" not in new.open_issues:
         return []
     sentence = (
-        f"static members of {new.name} cannot request a rebalance (KAFKA-9525): the group stays"
+        f"static members of {new.name} {STUCK}: the group stays"
         f" at version {old.latest_version} until a member joins or leaves; a member that is"
         f" down for longer than session.timeout.ms (default {session_ms} ms) comes back without"
-        " tasks, and the last remaining member rejoins again and again: keep restarts shorter"
-        " than session.timeout.ms, and start or stop one member after the last bounce"
+        f" tasks, and the last remaining member rejoins again and again: take {fixed} or later"
+        " instead, whose static members request rebalances"
     )
     return [sentence]
 

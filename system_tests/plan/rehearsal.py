@@ -5,6 +5,7 @@ from typing import Final
 from probing import Release, find_release
 from probing.releases import former_answer_is_unreadable
 from system_tests.option_fields import MAX_MEMBERS, MAX_SESSION_MS
+from system_tests.plan.exactly_once import is_guarantee
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.model import PlanStep
 from system_tests.plan.steps import UpgradePlan, is_fatal
@@ -76,13 +77,9 @@ def rehearsal_of(made: UpgradePlan, step: PlanStep, group: SimulatedGroup | None
         group: whose session timeout the rehearsal has; None: the default of the release.
     """
     known = _rehearsal(made, step, None if group is None else group.session_timeout_ms)
-    if known.startswith("cannot") or not any(map(_is_guarantee, step.settings)):
+    if known.startswith("cannot") or not any(map(is_guarantee, step.settings)):
         return known
     return f"{known}; processing.guarantee cannot be rehearsed: {_TRANSACTIONS}"
-
-
-def _is_guarantee(setting: str) -> bool:
-    return setting.startswith("processing.guarantee=")
 
 
 def _rehearsal(made: UpgradePlan, step: PlanStep, session_ms: int | None) -> str:

@@ -23,7 +23,7 @@ from assignor.problems import (
 from assignor.topology import HIGHEST_VERSION, RepartitionTopic, Subtopology
 from encoding import RebalanceError, shown
 from probing import Release, ReleaseError
-from system_tests.plan.group import SimulatedGroup
+from system_tests.plan.group import SimulatedGroup, simulated_as_dynamic
 from system_tests.plan.member_releases import client_releases, spelled_releases
 from system_tests.plan.topologies import PlannedTopology
 
@@ -74,12 +74,12 @@ class SavedGroup:
             wrong = sorted(client for client, names in known.items() if given.name not in names)
             if wrong:
                 raise ReleaseError(
-                    f"{', '.join(wrong[:_SHOWN])} of the saved group do not run {given.name}: their"
-                    f" metadata is that of {spelled_releases(known[wrong[0]])}; give that release"
-                    " as --from, or bring all members to one release first"
+                    f"{', '.join(map(shown, wrong[:_SHOWN]))} of the saved group do not run"
+                    f" {given.name}: their metadata is that of"
+                    f" {spelled_releases(known[wrong[0]])}; give that release as --from, or bring all members to one release first"
                 )
             return given.name
-        common = frozenset.intersection(*known.values()) if known else frozenset()
+        common = self.common_releases
         if len(common) == 1:
             return next(iter(common))
         if common:
@@ -96,6 +96,12 @@ class SavedGroup:
                 "the file has no metadata of its members (was it saved by assignor inspect --save?)"
             )
         raise ReleaseError(f"{sentence}; name the release that they run with --from")
+
+    @property
+    def common_releases(self) -> frozenset[str]:
+        """The releases that match what every member wrote; empty if unknown, or if they differ."""
+        known = [names for names in self.releases_by_client.values() if names]
+        return frozenset.intersection(*known) if known else frozenset()
 
     def unchecked(self, release: str) -> str:
         """Return which members the file does not show to run a release, and why; often empty."""
@@ -127,7 +133,11 @@ def saved_group(data: Mapping[str, Any], problem: Problem) -> SavedGroup:
     """
     return SavedGroup(
         group=_with_instances(
-            _simulated(problem, data.get("end_offset_sums") or {}), data["clients"].values()
+            replace(
+                _simulated(problem, data.get("end_offset_sums") or {}),
+                **_topics_of_plan(problem.name, data.get("subtopologies")),
+            ),
+            data["clients"].values(),
         ),
         releases_by_client={
             str(client.get("client", process)): client_releases(
@@ -178,6 +188,18 @@ def _simulated(problem: Problem, records: Mapping[str, int]) -> SimulatedGroup:
     )
 
 
+def _topics_of_plan(name: str, rows: Any) -> dict[str, Any]:
+    """Return input topics and repartition topics, as far as a file has valid ones."""
+    parts = rows.values() if isinstance(rows, dict) else ()
+    lists = (part.get("sources") for part in parts if isinstance(part, dict))
+    found = sorted({str(topic) for topics in lists if isinstance(topics, list) for topic in topics})
+    if any(topic.startswith(f"{name}-subtopology-") for topic in found):
+        return {}  # placeholders of a group whose topics are not known
+    own = {t for t in found if t.startswith(f"{name}-") and t.endswith("-repartition")}
+    inputs = tuple(topic for topic in found if topic not in own)
+    return {"repartition_topics": tuple(sorted(own)), "input_topics": inputs}
+
+
 def _unattributed_changelogs(data: Mapping[str, Any]) -> dict[str, int | None]:
     """Return the changelogs whose tasks a file does not know, and their records if known.
 
@@ -210,38 +232,13 @@ def _with_instances(group: SimulatedGroup, clients: Iterable[Mapping[str, Any]])
     known = sum(bool(client.get(INSTANCES_KEY)) for client in clients)
     notes = list(group.notes)
     if 0 < known < group.members:
-        notes.append(_simulated_as_dynamic(known, group.members))
+        notes.append(simulated_as_dynamic(known, group.members))
     return replace(
         group,
         static_members=known,
         is_static=0 < known == group.members,
         notes=tuple(notes),
     )
-
-
-def _simulated_as_dynamic(known: int, members: int) -> str:
-    return (
-        f"{known} of {members} members are static (group.instance.id); all are simulated as dynamic"
-        " ones, so a static member that is back in time costs less than this; --uses static"
-        " simulates all as static"
-    )
-
-
-def as_static(group: SimulatedGroup) -> SimulatedGroup:
-    """Return a saved group whose members are all simulated as static, with a note if some are not.
-
-    Args:
-        group: with the static members that its file says.
-    """
-    if group.is_static:
-        return group
-    known, members = group.static_members, group.members
-    note = (
-        f"--uses static: all {members} members are simulated as static ones, although the group has"
-        f" a group.instance.id of {known} of them only; without it, they cost what dynamic ones do"
-    )
-    kept = (line for line in group.notes if line != _simulated_as_dynamic(known, members))
-    return replace(group, is_static=True, notes=(*kept, note))
 
 
 def _check_sizes(records: Mapping[str, int]) -> None:
@@ -308,6 +305,8 @@ def _read(path: Path) -> tuple[dict[str, Any], Problem]:
 
 def _subtopologies(path: Path, name: str, rows: Mapping[str, Any]) -> Iterator[Subtopology]:
     owners: dict[str, str] = {}
+    if not isinstance(rows, dict) or not all(number.isdecimal() for number in rows):
+        raise ProblemError(f"{path}: subtopologies is {quoted(rows)}; give an object of numbers")
     for number in sorted(rows, key=int):
         sources, changelogs = (
             _topics(path, rows, number, key) for key in ("sources", "changelogs")

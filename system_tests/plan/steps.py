@@ -1,15 +1,19 @@
 """Plans: the way between two releases, the way back after each step, and what else counts."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Final
 
 from probing import Direction, Release, find_release, upgrade_path
-from system_tests.plan.changes import CHANGES, NOT_CHECKED, PathChange, changes_between
-from system_tests.plan.exactly_once import has_both
+from system_tests.plan.changes import CHANGES, NOT_CHECKED, PathChange, Subject, changes_between
+from system_tests.plan.exactly_once import has_both, is_guarantee
 from system_tests.plan.model import PlanStep
 from system_tests.plan.notes import FATAL, bug_sentences, notes_of, window_sentences
 from system_tests.plan.uses import Use, check_uses
-from system_tests.plan.way import assumed_running, way_back, way_between
+from system_tests.plan.way import assumed_running, undo, way_between
+
+_A_STEP: Final = "(a step of this plan)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +27,9 @@ class UpgradePlan:
         rolling: rolling bounces are enough; False: all members have to be stopped.
         stops: releases in order, the first and the last included.
         steps: in order; empty if there is nothing to do.
-        no_return: number of the step, from 1, that deletes state, or after which the way back
-            deletes state, resets the application or stops all members; None: no such step.
+        no_return: number of the first step, from 1, that no rolling bounces take back: it resets
+            the application, or its way back does or stops all members; None: no such step.
+        restores_from: number of the first step whose way back deletes state; None: no such step.
         obstacles: why rolling bounces are not possible.
         warnings: settings to leave alone, traps, formats.
         windows: when a JVM leader may fail a group with native members in it.
@@ -41,6 +46,7 @@ class UpgradePlan:
     stops: tuple[str, ...]
     steps: tuple[PlanStep, ...]
     no_return: int | None
+    restores_from: int | None
     obstacles: tuple[str, ...]
     warnings: tuple[str, ...]
     windows: tuple[str, ...]
@@ -72,8 +78,11 @@ def make_plan(
     check_uses(old, new, uses)
     first, goal = assumed_running(old, new, uses)
     way = way_between(first, goal, uses)
-    steps = tuple(replace(step, back=way_back(step, first, uses)) for step in way.steps)
-    final = [at for at, step in enumerate(steps, 1) if step.loses or not _is_free(step)]
+    ran = (first, *(step.after for step in way.steps))
+    backs = [undo(step, before, uses) for step, before in zip(way.steps, ran, strict=False)]
+    numbered = list(enumerate(zip(way.steps, backs, strict=True), 1))
+    final = (at for at, (step, back) in numbered if step.resets or not back.rolling)
+    costly = (at for at, (_, back) in numbered if back.deletions)
     is_switched = way.rolling and first.version != goal.version
     switched_on = [stop.name for stop in way.stops if has_both(stop)][:is_switched]
     return UpgradePlan(
@@ -83,19 +92,35 @@ def make_plan(
         direction=upgrade_path(old, new).direction,
         rolling=way.rolling,
         stops=tuple(stop.name for stop in way.stops),
-        steps=steps,
-        no_return=final[0] if final else None,
+        steps=tuple(replace(step, back=back) for _, (step, back) in numbered),
+        no_return=next(final, None),
+        restores_from=next(costly, None),
         obstacles=way.obstacles,
         warnings=notes_of(way.stops, frozenset(uses), threads=threads),
         windows=window_sentences(old, new),
         bugs=bug_sentences(way.stops, frozenset(uses)),
-        changes=changes_between(way.stops, uses, CHANGES, switched_on="".join(switched_on)),
+        changes=_with_steps(
+            changes_between(way.stops, uses, CHANGES, switched_on="".join(switched_on)), way.steps
+        ),
         not_checked=NOT_CHECKED,
     )
 
 
-def _is_free(step: PlanStep) -> bool:
-    return step.back is not None and step.back.free
+def _with_steps(changes: Iterable[PathChange], steps: Sequence[PlanStep]) -> tuple[PathChange, ...]:
+    """Return changes whose action names the step that does it, or none if no step has to."""
+    return tuple(replace(change, action=_named_step(change, steps)) for change in changes)
+
+
+def _named_step(change: PathChange, steps: Sequence[PlanStep]) -> str:
+    is_switch = change.subject is Subject.EXACTLY_ONCE
+    numbers = [
+        number
+        for number, step in enumerate(steps, 1)
+        if (any(map(is_guarantee, step.settings)) if is_switch else not step.rolling)
+    ]
+    done = f"step {numbers[0]} does it" if numbers else ""
+    clauses = (done if _A_STEP in part else part for part in change.action.split("; "))
+    return "; ".join(filter(None, clauses))
 
 
 def is_fatal(made: UpgradePlan) -> bool:

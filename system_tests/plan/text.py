@@ -2,12 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
+from typing import Final
 
 from probing import find_release
 from system_tests.plan.changes import When, changes_when
 from system_tests.plan.cost import StepCost
 from system_tests.plan.cost_text import cost_document
-from system_tests.plan.exactly_once import guarantee_of, has_both, versions_between
+from system_tests.plan.exactly_once import (
+    guarantee_of,
+    has_both,
+    is_guarantee,
+    versions_between,
+)
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.model import PlanStep
 from system_tests.plan.notes import FATAL
@@ -15,6 +21,13 @@ from system_tests.plan.rehearsal import not_rehearsed, rehearsal_of
 from system_tests.plan.steps import UpgradePlan, is_fatal
 from system_tests.plan.uses import FEATURES, VERSIONS, Use, version_of
 from system_tests.sim.world import behaviour_of
+
+WAY_BACK_IS: Final = (
+    "each back undoes its own step; to return to the start, undo the steps one after the other, the"
+    " last one that was begun first"
+)
+"""What `back` of a step means, for every plan with steps."""
+_RESTARTED: Final = "bounce each member that this step has restarted,"
 
 
 def plan_document(
@@ -36,6 +49,7 @@ def plan_document(
         ],
         "group": asdict(group),
         "no_return": made.no_return,
+        "restores_from": made.restores_from,
         "obstacles": list(made.obstacles),
         "warnings": list(made.warnings),
         "windows": list(made.windows),
@@ -64,6 +78,7 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
         made: the plan.
         group: whose session timeout its rehearsals have; None: the default of each release.
     """
+    named = SimulatedGroup().named if group is None else group.named
     yield headline(made)
     for assumption in assumptions(made):
         yield f"  assumed: {assumption}"
@@ -71,16 +86,17 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
         yield f"  !! {group.notes[0]}"
     for number, step in enumerate(made.steps, 1):
         yield ""
-        yield f"step {number}: {step_text(step)}"
+        yield f"step {number}: {named(step_text(step))}"
         yield from _titled("why:  ", step.why, again="why:  ")
-        yield from _titled("do:   ", step.demands, again="do:   ")
+        yield from _titled("do:   ", map(named, step.demands), again="do:   ")
         yield from _titled("try:  ", rehearsal_of(made, step, group).split("; "))
-        yield from _titled("back: ", back_lines(step))
+        yield from _titled("back: ", map(named, back_lines(step)))
         if number == made.no_return:
             yield f"  !! point of no return: {_no_return_meaning(step)}"
     if made.steps:
         yield ""
-        yield _return_line(made)
+        yield f"point of no return: {no_return_text(made)}"
+        yield f"the way back: {WAY_BACK_IS}"
     for title, lines in (
         (
             When.BEFORE,
@@ -145,21 +161,21 @@ def _assumed_guarantee(made: UpgradePlan) -> Iterator[str]:
 
 def _no_return_meaning(step: PlanStep) -> str:
     """Return what going back means after the point of no return."""
-    back = step.back
     if step.resets:
         return "from here on, state and results are rebuilt from the input, also if you go back"
-    if back is not None and any(again.resets for again in back.steps):
+    if step.back is not None and any(again.resets for again in step.back.steps):
         return "from here on, going back resets the application"
-    if back is not None and not back.rolling:
-        return "from here on, going back stops all members"
-    if step.loses and back is not None and back.free:
-        return (
-            "this step deletes the state of each member, which restores it from the changelogs;"
-            " going back deletes nothing"
-        )
-    if step.loses:
-        return "from here on, each direction restores all state from the changelogs"
-    return "from here on, going back deletes and restores state"
+    return "from here on, going back stops all members"
+
+
+def no_return_text(made: UpgradePlan) -> str:
+    """Return where the point of no return is, and from where on the way back restores state."""
+    where = "none on this path" if made.no_return is None else f"step {made.no_return}"
+    at = made.restores_from
+    if at is not None and (made.no_return is None or at < made.no_return):
+        where += f"; from step {at} on, going back deletes and restores state"
+    has_more = made.no_return is None and (made.warnings or made.bugs)
+    return f"{where}; read what is listed below before you start" if has_more else where
 
 
 def step_text(step: PlanStep) -> str:
@@ -176,10 +192,11 @@ def _last_wait(step: PlanStep) -> str:
     return f"; after the last one, wait until {step.until}" if step.until else ""
 
 
-def _action(step: PlanStep) -> str:
+def _action(step: PlanStep, whom: str = "bounce every member") -> str:
     """Return what is done to the members in a step, without the wait after each."""
     if not step.rolling:
-        setting = f" with {' and '.join(step.settings)}" if step.settings else ""
+        settings = settings_of(step)[1:]
+        setting = f" with {' and '.join(settings)}" if settings else ""
         reset = " reset the application," if step.resets else ""
         deleting = f" delete all state directories,{reset}" if step.deletes_state else ""
         drain = (
@@ -187,14 +204,14 @@ def _action(step: PlanStep) -> str:
             if step.drains
             else ""
         )
+        again = ", and then what writes the input topics" if step.drains else ""
         return (
             f"{drain}stop all members, wait for their sessions to end,{deleting} start all as"
-            f" {step.release}{setting}"
+            f" {step.release}{setting}{again}"
         )
+    settings = ", ".join(settings_of(step))
     if step.stage < 0 and step.settings and not step.upgrade_from:
-        return f"bounce every member with {' and '.join(step.settings)}"
-    setting = f"upgrade.from={step.upgrade_from}" if step.upgrade_from else "no upgrade.from"
-    setting = ", ".join((setting, *step.settings))
+        return f"{whom} with {settings}"
     while_down = []
     if step.deletes_state:
         while_down.append("; delete its state directories while it is stopped")
@@ -204,18 +221,28 @@ def _action(step: PlanStep) -> str:
             f"; start each member only after its session has expired (session.timeout.ms,"
             f" {session_s:g} s in {step.old} unless it is set)"
         )
-    return f"bounce every member to {step.release}, {setting}{''.join(while_down)}"
+    return f"{whom} to {step.release}, {settings}{''.join(while_down)}"
+
+
+def settings_of(step: PlanStep) -> tuple[str, ...]:
+    """Return every setting that members of a step are started with, also those in force before."""
+    pin = f"upgrade.from={step.upgrade_from}" if step.upgrade_from else "no upgrade.from"
+    own = step.settings
+    if not any(map(is_guarantee, own)) and step.version is not None:
+        own = (*own, guarantee_of(find_release(step.release), step.version))
+    return own if step.stage < 0 and own and not step.upgrade_from else (pin, *own)
 
 
 def back_lines(step: PlanStep) -> tuple[str, ...]:
-    """Return the way back after a step: how many bounces, then each of its steps in order.
+    """Return how a step is undone: how many bounces, then each of them in order.
 
-    The wait after each member is that of every step, and is not repeated.
+    It concerns the members that the step has restarted. The wait after each member is that of every
+    step, and is not repeated.
     """
     back = step.back
     if back is None:
         return ()
-    lines = [f"{_action(again)}{_last_wait(again)}" for again in back.steps]
+    lines = [f"{_action(again, _RESTARTED)}{_last_wait(again)}" for again in back.steps]
     demands = [again.demands for again in back.steps]
     if len(lines) == 1:
         return (*lines, *demands[0])
@@ -224,11 +251,3 @@ def back_lines(step: PlanStep) -> tuple[str, ...]:
     for line, more in zip(numbered, demands, strict=True):
         found += [line, *more]
     return tuple(found)
-
-
-def _return_line(made: UpgradePlan) -> str:
-    if made.no_return is None and (made.warnings or made.bugs):
-        return "point of no return: none on this path; read what is listed below before you start"
-    if made.no_return is None:
-        return "point of no return: none on this path"
-    return f"point of no return: step {made.no_return}"

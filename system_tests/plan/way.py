@@ -16,8 +16,9 @@ from probing import releases as data
 from system_tests.matrix import route
 from system_tests.plan.changes.formats import (
     changed_formats,
-    deletion,
+    deletions,
     drain_demand,
+    evidence_of,
     obstacles_of,
     reset_demand,
 )
@@ -34,8 +35,9 @@ from system_tests.plan.model import PlanStep, Running, Way
 from system_tests.plan.uses import Use, version_of
 
 _CONSUMED: Final = (
-    "each internal topic has been consumed beyond the offset that it ended with when the last"
-    " member was restarted (kafka-consumer-groups.sh --describe --group: CURRENT-OFFSET)"
+    "each repartition topic has been consumed at least up to the LOG-END-OFFSET"
+    " that it had when the last member was restarted: CURRENT-OFFSET of kafka-consumer-groups.sh"
+    " --bootstrap-server HOST:PORT --describe --group GROUP"
 )
 
 
@@ -46,16 +48,21 @@ def assumed_running(old: Release, new: Release, uses: frozenset[Use]) -> tuple[R
     return Running(release=old, version=before), Running(release=new, version=after)
 
 
-def way_back(step: PlanStep, first: Running, uses: frozenset[Use]) -> Way:
-    """Return the way back from a step to what the group ran at first.
+def undo(step: PlanStep, before: Running, uses: frozenset[Use]) -> Way:
+    """Return the way back from what a group runs after a step to what it ran before the step.
 
-    It ends with the first version of exactly-once, but with version 2 on a release that has it:
-    one bounce less.
+    It is the beginning of the way in the other direction, up to the settings of `before`.
     """
-    now = step.after
-    is_home = now.release.name == first.release.name
-    can_stay = now.version == 2 and not is_home and has_version(first.release, now.version)  # noqa: PLR2004 exactly-once version 2
-    return way_between(now, replace(first, version=2) if can_stay else first, uses)
+    if before.release.name == step.release:
+        own = _settings_step(step.after, before, uses)
+        return Way(stops=(before.release,), steps=(own,))
+    way = way_between(step.after, replace(before, upgrade_from=None), uses)
+    wanted = (before.release.name, before.upgrade_from, before.version)
+    found = [(again.release, again.upgrade_from, again.version) for again in way.steps]
+    if wanted in found:
+        return replace(way, steps=way.steps[: found.index(wanted) + 1])
+    last = way.steps[-1].after if way.steps else step.after
+    return replace(way, steps=(*way.steps, _settings_step(last, before, uses)))
 
 
 def way_between(now: Running, goal: Running, uses: frozenset[Use]) -> Way:
@@ -63,7 +70,7 @@ def way_between(now: Running, goal: Running, uses: frozenset[Use]) -> Way:
     old, new = now.release, goal.release
     path = upgrade_path(old, new)
     if path.direction is Direction.NONE:
-        steps = () if now == goal else (_settings_step(now, goal),)
+        steps = () if now == goal else (_settings_step(now, goal, uses),)
         return Way(stops=(old, new), steps=tuple(steps))
     if path.direction is Direction.UPGRADE and _is_eager(now):
         return _unpinned_first(now, goal, uses)
@@ -91,7 +98,7 @@ def _unpinned_first(now: Running, goal: Running, uses: frozenset[Use]) -> Way:
     can_switch = goal.version is not None and has_version(now.release, goal.version)
     between = replace(now, upgrade_from=None, version=goal.version if can_switch else now.version)
     rest = way_between(between, goal, uses)
-    own = (_settings_step(now, between),) if rest.rolling else ()
+    own = (_settings_step(now, between, uses),) if rest.rolling else ()
     return replace(rest, steps=(*own, *rest.steps))
 
 
@@ -169,17 +176,19 @@ def _switch(
         before.append(switched(step))
 
 
-def _settings_step(now: Running, goal: Running) -> PlanStep:
+def _settings_step(now: Running, goal: Running, uses: frozenset[Use]) -> PlanStep:
     """Return the bounce that only takes settings back, on the same release."""
-    name = goal.release.name
+    release, pin = goal.release, goal.upgrade_from
+    held = changed_formats(find_release(pin), release, uses) if pin else ()
     return PlanStep(
-        old=name,
-        release=name,
-        upgrade_from=goal.upgrade_from,
+        old=release.name,
+        release=release.name,
+        upgrade_from=pin,
         rolling=True,
         leg=0,
         stage=0 if now.upgrade_from else -1,
         settings=_switch_settings(now, goal),
+        until=_CONSUMED if held else "",
         version=goal.version,
     )
 
@@ -224,12 +233,13 @@ def _leg_steps(leg: int, ends: tuple[Release, Release], uses: frozenset[Use]) ->
             why=(
                 *(tuple(why) if stage == stages[0] else (_second(old, new),)),
                 *((data.FORMER_ANSWER,) if expires else ()),
+                *(evidence_of(row) for row in deleted),
             ),
             settings=renamed_guarantee(before, after) if Use.EOS in uses else (),
             deletes_state=bool(deleted),
             expires=expires,
             until=_CONSUMED if held and old is higher and after is old else "",
-            demands=tuple(deletion(row, after) for row in deleted),
+            demands=deletions(deleted, after),
         )
         before = after
 
@@ -256,11 +266,11 @@ def _offline_step(
         rolling=False,
         leg=0,
         stage=0,
-        why=why,
+        why=(*why, *(evidence_of(row) for row in deleted)),
         settings=_switch_settings(now, goal),
         deletes_state=bool(deleted) or bool(reset),
         resets=bool(reset),
         drains=bool(drain),
-        demands=drain or reset or tuple(deletion(row, new) for row in deleted),
+        demands=drain or reset or deletions(deleted, new),
         version=goal.version,
     )

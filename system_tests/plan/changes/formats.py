@@ -13,12 +13,22 @@ from probing import releases as data
 from system_tests.plan.uses import Use
 
 
-def deletion(row: data.OneWayFormat, release: Release) -> str:
-    """Return why the state directories are deleted, and before which release is started."""
+def deletions(rows: Iterable[data.OneWayFormat], release: Release) -> tuple[str, ...]:
+    """Return why the state directories are deleted before a release is started; often nothing."""
+    reasons = "; ".join(f"since {row.since} {row.what}" for row in rows)
+    if not reasons:
+        return ()
     return (
-        f"since {row.since} {row.what}: delete the state directories before you start"
-        f" {release.name}; its members restore from the changelogs {row.evidence}"
+        (
+            f"delete the state directories before you start {release.name}, which cannot read them:"
+            f" {reasons}; its members restore from the changelogs"
+        ),
     )
+
+
+def evidence_of(row: data.OneWayFormat) -> str:
+    """Return the change of a format of state on disk, with its evidence."""
+    return f"since {row.since} {row.what} {row.evidence}"
 
 
 def changed_formats(
@@ -52,10 +62,22 @@ def drain_demand(first: Release, second: Release, uses: Collection[Use]) -> tupl
 def reset_demand(rows: Iterable[data.FormatRow], release: Release) -> tuple[str, ...]:
     """Return what a group does that returns below formats which changelogs keep; often nothing."""
     return tuple(
-        f"{row.name}: internal topics and changelogs hold records that {release.name} cannot read;"
-        " reset the application before you start it (kafka-streams-application-reset.sh, and"
-        " delete all state directories): it reads its input again and writes its results again,"
-        " as far as the input topics still have their records"
+        line
         for row in rows
         if row.needs_reset
+        for line in (
+            (
+                f"{row.name}: internal topics and changelogs hold records that {release.name}"
+                " cannot read; reset the application while no member runs, and delete all state"
+                " directories:"
+            ),
+            (
+                "kafka-streams-application-reset.sh --bootstrap-server HOST:PORT --application-id"
+                " GROUP --input-topics TOPIC,TOPIC"
+            ),
+            (
+                f"{release.name} then reads its input again and writes its results again, as far as"
+                " the input topics still have their records"
+            ),
+        )
     )

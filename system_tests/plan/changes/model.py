@@ -175,7 +175,7 @@ def _action_back(row: ReleaseChange, first: Release) -> str:
     fixes = [find_release(until).order for _, until in row.ranges if until]
     if not fixes or min(fixes) < first.order:
         return row.action
-    return f"no release below {first.name}, which the group leaves, is without it"
+    return f"every release below {first.name}, which the group leaves, has it"
 
 
 def _on_path(row: ReleaseChange, stops: Sequence[Release]) -> list[PathChange]:

@@ -17,6 +17,7 @@ from system_tests.plan.report.html import (
     write_html,
 )
 from system_tests.plan.streams import MoveStep, StreamsMove
+from system_tests.plan.text import WAY_BACK_IS
 
 _HEADS = (
     ("", 2),
@@ -33,7 +34,10 @@ def move_decision(move: StreamsMove) -> Decision:
     if move.obstacles:
         return Decision("no go", "stop")
     is_known = move.restored is not None and not move.restored.unknown and not move.assumed
-    return Decision("go, if the points below are met", "go" if is_known else "check")
+    met = "go, if the points below are met"
+    if move.is_rollback:
+        return Decision(f"a rollback: {met}", "check")
+    return Decision(met, "go" if is_known else "check")
 
 
 def move_page(move: StreamsMove, *, group: str = "") -> str:
@@ -53,6 +57,7 @@ def move_page(move: StreamsMove, *, group: str = "") -> str:
         ("brokers", f"{move.brokers}, {move.assignor} assignor"),
         ("downtime", move.downtime),
         ("point of no return", move.no_return),
+        ("the way back", WAY_BACK_IS),
     ]
     rows = (_row(number, step) for number, step in enumerate(move.steps, 1))
     parts = [
@@ -84,8 +89,9 @@ def write_move_report(path: Path, move: StreamsMove, *, group: str = "") -> None
 
 
 def _row(number: int, step: MoveStep) -> str:
-    cells = (step.what, step.seen, step.cost, step.stop, step.back)
-    return f"<tr><th>{number}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+    texts = (step.what, step.seen, step.cost, step.stop)
+    cells = (*map(escape, texts), list_html(step.back))
+    return f"<tr><th>{number}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 
 def _conditions(move: StreamsMove, when: When) -> list[Condition]:

@@ -20,7 +20,7 @@ from system_tests.plan.cost_text import (
     simulated_text,
 )
 from system_tests.plan.group import SimulatedGroup
-from system_tests.plan.notes import FATAL
+from system_tests.plan.notes import FATAL, STUCK
 from system_tests.plan.rehearsal import not_rehearsed
 from system_tests.plan.report.chart import COLOURS, chart_svg
 from system_tests.plan.report.html import (
@@ -37,7 +37,7 @@ from system_tests.plan.report.html import (
 )
 from system_tests.plan.report.signs import StepSigns, always, patience, signs_of
 from system_tests.plan.steps import UpgradePlan, is_fatal
-from system_tests.plan.text import assumptions, headline
+from system_tests.plan.text import WAY_BACK_IS, assumptions, headline, no_return_text
 from system_tests.plan.workers import run_jobs
 from system_tests.report import Story, story_of_simulation
 from system_tests.sim import run_bounce
@@ -96,11 +96,16 @@ def decision_of(made: UpgradePlan, group: SimulatedGroup, costs: Sequence[StepCo
         return Decision("no go as a rolling upgrade", "stop")
     if is_fatal(made):
         return Decision("no go: members can die", "stop")
+    if any(STUCK in warning for warning in made.warnings):
+        return Decision("no go: the group does not reach the new version", "stop")
+    met = "go, if the points below are met"
+    if made.direction is Direction.ROLLBACK:
+        return Decision(f"a rollback, as {made.new} is older than {made.old}: {met}", "check")
     is_unsure = group.has_more_state or not group.is_real
-    if made.steps and (made.no_return is not None or is_unsure):
-        return Decision("go, if the points below are met", "check")
-    has_conditions = bool(made.warnings or made.changes or made.bugs)
-    return Decision("go, if the points below are met" if has_conditions else "go", "go")
+    has_price = made.no_return is not None or made.restores_from is not None
+    if made.steps and (has_price or is_unsure):
+        return Decision(met, "check")
+    return Decision(met if made.warnings or made.changes or made.bugs else "go", "go")
 
 
 def write_plan_report(
@@ -129,11 +134,11 @@ def _facts(
         key=lambda cost: cost.spread("longest_pause_ms")[1],
         default=None,
     )
-    back = "none on this path" if made.no_return is None else f"step {made.no_return}"
     boxes = {when: sum(row.has_box for row in rows) for when, rows in found.items()}
     facts = [
         ("group" if group.is_real else "group, assumed (give --problem or --group)", str(group)),
-        ("point of no return", back),
+        ("point of no return", no_return_text(made)),
+        *([("the way back", WAY_BACK_IS)] if made.steps else []),
         ("to do", f"{sum(boxes.values())} boxes, {boxes[When.BEFORE]} of them before you start"),
     ]
     if worst is not None:

@@ -18,7 +18,7 @@ from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.model import PlanStep
 from system_tests.plan.rehearsal import rehearsal_of
 from system_tests.plan.steps import UpgradePlan
-from system_tests.plan.text import back_lines, step_text
+from system_tests.plan.text import back_lines, settings_of, step_text
 
 _PATIENCE = 2
 _LEAST_WAIT_MS = 30_000
@@ -55,7 +55,7 @@ def signs_of(
     cost = so_far[-1] if so_far and so_far[-1].is_cost else None
     wait_s = _wait_s(step, cost, group)
     return StepSigns(
-        todo=step_text(step),
+        todo=group.named(step_text(step)),
         rehearsal=rehearsal_of(made, step, group),
         seen=(
             version_text(step),
@@ -68,7 +68,7 @@ def signs_of(
             f"lag that grows {wait_s:.0f} s after Stable",
         ),
         back=(
-            *back_lines(step),
+            *map(group.named, back_lines(step)),
             *(() if cost is None else price_of_return(step, so_far, group)),
         ),
     )
@@ -115,9 +115,10 @@ def _sign_of_done(step: PlanStep) -> str:
     release = find_release(step.release)
     if step.old == step.release:
         # As Kafka logs its settings.
-        shown = [setting.replace("=", " = ") for setting in step.settings]
-        if step.stage >= 0 or step.upgrade_from:
-            shown.insert(0, f"upgrade.from = {step.upgrade_from or 'null'}")
+        own = (
+            setting.replace("no upgrade.from", "upgrade.from=null") for setting in settings_of(step)
+        )
+        shown = [setting.replace("=", " = ") for setting in own]
         return f"the log of the member shows {' and '.join(shown)}"
     if release.is_native:
         return f"release native v{_written(release)} in the row of the member"

@@ -23,7 +23,7 @@ from system_tests.plan.streams.brokers import (
     broker_row,
     reports_offsets,
 )
-from system_tests.plan.streams.restored import KEPT_ON_DISK, LOST, NO_LARGE, Restored
+from system_tests.plan.streams.restored import NO_LARGE, Restored, returns_of
 from system_tests.plan.uses import Use
 from system_tests.sim.world import behaviour_of
 
@@ -83,7 +83,7 @@ class MoveStep:
     seen: str
     cost: str
     stop: str
-    back: str
+    back: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +104,7 @@ class StreamsMove:
         changes: what else changes; not_checked: what this plan does not check.
         assumed: what is not given, and how to check it, as pairs of sentences.
         rehearsal: the command that rehearses it with the same session timeout; empty without steps.
+        is_rollback: members come to an older release.
     """
 
     title: str
@@ -123,6 +124,7 @@ class StreamsMove:
     assumed: tuple[tuple[str, str], ...] = ()
     not_checked: tuple[str, ...] = ()
     rehearsal: str = ""
+    is_rollback: bool = False
 
 
 def plan_streams_move(
@@ -258,8 +260,7 @@ def _steps(
                 " save that time, close them with LEAVE_GROUP of CloseOptions (KIP-1153)"
             ),
             stop=f"not Empty {2 * session_s:g} s after the last stop: a member still runs",
-            back=f"start the members with {classic}; they restore {NO_LARGE}, as on the way back of"
-            " step 2 and under its conditions",
+            back=(f"start the members that are stopped with {classic}", *returns),
         ),
         MoveStep(
             what=f"start all members with {streams}, release {move.release}",
@@ -281,9 +282,13 @@ def _steps(
                 " GroupIdNotFoundException"
             ),
             back=(
-                f"stop all members, {_LEAVES_STATIC if Use.STATIC in move.uses else _LEAVES}; wait"
-                " for state Empty; start"
-                f" them with {classic}; they restore {returns}"
+                (
+                    "stop all members that run with"
+                    f" {streams}, {_LEAVES_STATIC if Use.STATIC in move.uses else _LEAVES}"
+                ),
+                "wait for state Empty",
+                f"start all members with {classic}",
+                *returns,
             ),
         ),
     )
@@ -300,12 +305,12 @@ def _wait(restored: Restored | None, rate: int) -> str:
     return f"{waits[0]:,} s (2 times the restore, at least {_WAIT_S} s{lost})"
 
 
-def _restores(restored: Restored | None, rate: int) -> tuple[str, str, str]:
+def _restores(restored: Restored | None, rate: int) -> tuple[str, tuple[str, ...], str]:
     """Return what the move restores, what the way back restores, and how long the move does."""
     if restored is None:
         return (
             "every task that a member without its state gets is restored from its changelog",
-            f"{NO_LARGE} {KEPT_ON_DISK}; all records {LOST}",
+            returns_of(NO_LARGE, "all"),
             "; --problem FILE gives the time of the restore",
         )
     if restored.is_unknown:

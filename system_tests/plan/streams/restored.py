@@ -22,13 +22,17 @@ _PERCENTILES: Final = (5, 50, 95)
 _WORK: Final = 300_000  # tasks and members that are dealt in all draws: seconds
 _MEMBER_WORK: Final = 4  # a member takes as long as so many tasks
 _ID_BITS: Final = 128
-KEPT_ON_DISK: Final = (
-    "if each member comes back on its host with its state directory, which has its process id and"
-    " its state, and joins before the first assignment (group.initial.rebalance.delay.ms of the"
-    " brokers): members report what is on their disks, and a task goes to a member that is caught"
-    " up; with a changelog of up to acceptable.recovery.lag = 10,000 records every member is, so"
-    " such a task may restore all of it; further copies warm up beside the tasks,"
-    " max.warmup.replicas at a time"
+_CONDITIONS: Final = (
+    (
+        "that holds if each member comes back on its host with its state directory, which has its"
+        " process id and its state, and joins before the first assignment"
+        " (group.initial.rebalance.delay.ms of the brokers): a task goes to a caught-up member"
+    ),
+    (
+        "every member counts as caught up with a changelog of up to acceptable.recovery.lag ="
+        " 10,000 records, so such a task may restore all of it"
+    ),
+    "further copies warm up beside the tasks, max.warmup.replicas at a time",
 )
 """When members of the classic protocol restore that little after they were streams members."""
 NO_LARGE: Final = "no large changelog before their tasks run"
@@ -102,16 +106,23 @@ class Restored:
         )
 
     @property
-    def way_back(self) -> str:
-        """What classic members restore after the move, as a clause."""
+    def way_back(self) -> tuple[str, ...]:
+        """What classic members restore after the move, as sentences."""
         if self.is_unknown:
-            return f"{NO_LARGE} {KEPT_ON_DISK}; an unknown number of records {LOST}"
+            return returns_of(NO_LARGE, "an unknown number of")
         low, median, high = map(rounded, self.returned)
         spread = "" if low == high else f" ({low:,} to {high:,} in {self.return_seeds} draws)"
-        return (
-            f"{median:,} records{spread} before their tasks run {KEPT_ON_DISK};"
-            f" {rounded(self.everything):,} records {LOST}"
-        )
+        records = f"{median:,} records{spread} before their tasks run"
+        return returns_of(records, f"{rounded(self.everything):,}")
+
+
+def returns_of(records: str, everything: str) -> tuple[str, ...]:
+    """Return what classic members restore, with its conditions, and what if state is lost."""
+    return (
+        f"they restore {records}",
+        *_CONDITIONS,
+        f"they restore {everything} records {LOST}",
+    )
 
 
 def restored_by_broker(

@@ -14,7 +14,7 @@ from system_tests.plan.changes import (
     changes_between,
     streams_changes,
 )
-from system_tests.plan.changes.formats import deletion
+from system_tests.plan.changes.formats import deletions
 from system_tests.plan.streams.brokers import (
     FIRST_BROKERS,
     FIRST_STATIC,
@@ -68,14 +68,14 @@ def plan_streams_upgrade(
     """
     obstacles = tuple(_obstacles(old, new, brokers, uses))
     is_same = old.name == new.name
-    demands = [deletion(found, new) for found in data.one_way_formats_between(new, old)]
-    back = [deletion(found, old) for found in data.one_way_formats_between(old, new)]
+    demands = deletions(data.one_way_formats_between(new, old), new)
+    back = deletions(data.one_way_formats_between(old, new), old)
     steps = (
-        () if obstacles or is_same else _steps((old, new, brokers), uses, (demands, back, records))
+        ()
+        if obstacles or is_same
+        else (_step((old, new, brokers), uses, (demands, back, records)),)
     )
-    price = (*demands, *back) if steps else ()
     stops = (old, new)
-    after = new if len(steps) > 1 else brokers  # the first of two steps upgrades the brokers
     return StreamsMove(
         title=f"{old.name} to {new.name}, a streams group (KIP-1071), brokers {brokers.name}",
         how="nothing to do, every member already runs it" if is_same else "one rolling bounce",
@@ -90,17 +90,15 @@ def plan_streams_upgrade(
             "none of all partitions together: the tasks of a member stop from its stop until"
             " another member has restored them; there are no warm-ups"
         ),
-        no_return=(
-            f"step {len(steps)}: from here on, {' and '.join(price)}"
-            if price
-            else "none on this path"
-        ),
+        no_return="none on this path"
+        + "; from step 1 on, going back deletes and restores state" * bool(steps and back),
         changes=()
         if is_same
         else (
             *changes_between(stops, uses, CHANGES),
-            *streams_changes(stops, (brokers, after), uses),
+            *streams_changes(stops, (brokers, brokers), uses),
         ),
+        is_rollback=new.order < old.order,
         not_checked=(*((unchecked,) if unchecked else ()), _TOPOLOGY, _MIXED, *STREAMS_NOT_CHECKED),
     )
 
@@ -131,7 +129,13 @@ def _obstacles(old: Release, new: Release, brokers: Release, uses: frozenset[Use
             (
                 f"static members: members of {low.name} with brokers of {brokers.name} refuse"
                 " group.instance.id with group.protocol=streams, which needs 4.4 on both sides;"
-                " remove it in a rolling bounce first, or upgrade the brokers first"
+                + (
+                    f" keep members and brokers at {FIRST_STATIC} or later, or make the members"
+                    f" dynamic first: bounce them as {old.name} without group.instance.id"
+                    if reports_offsets(old, brokers)
+                    else f" bring members and brokers to {FIRST_STATIC} or later, or run without"
+                    " group.instance.id and leave static out of --uses"
+                )
             ),
         ),
         (
@@ -142,35 +146,14 @@ def _obstacles(old: Release, new: Release, brokers: Release, uses: frozenset[Use
     return [sentence for is_obstacle, sentence in rows if is_obstacle]
 
 
-def _steps(
+def _step(
     ends: tuple[Release, Release, Release],
     uses: frozenset[Use],
-    state: tuple[list[str], list[str], int | None],
-) -> tuple[MoveStep, ...]:
-    """Return the brokers' upgrade if the new members gain by it, and the bounce of the members."""
+    state: tuple[tuple[str, ...], tuple[str, ...], int | None],
+) -> MoveStep:
+    """Return the bounce of the members; it needs no other brokers."""
     old, new, brokers = ends
     demands, back, records = state
-    steps = []
-    if brokers.order < new.order and not reports_offsets(new, brokers):
-        newer = reports_offsets(new, new)
-        gain = (
-            "members report the offsets of their state, and may be static (version 1 of the"
-            " protocol's messages)"
-            if newer
-            else "members need nothing of newer brokers; this step may be left out"
-        )
-        steps.append(
-            MoveStep(
-                what=f"upgrade the brokers to {new.name}, one after the other; leave"
-                " streams.version at 1",
-                seen="assignor features describe shows streams.version 1; assignor inspect --group"
-                " GROUP says Stable after each broker",
-                cost=f"the group's coordinator moves once for each broker that has it; then {gain}",
-                stop="the group is not Stable 60 s after a broker is back",
-                back=f"brokers of {brokers.name} again, while no feature level was raised"
-                " (assignor features describe)",
-            )
-        )
     static = Use.STATIC in uses
     leaves = (
         "a static member that is back within streams.session.timeout.ms, with its state directory,"
@@ -181,20 +164,27 @@ def _steps(
     )
     size = "" if records is None else f"; all tasks together have {records:,} records in changelogs"
     deletes = f"; {'; '.join(demands)}" if demands else ""
-    gone = f"; {'; '.join(back)}" if back else ""
-    steps.append(
-        MoveStep(
-            what=f"bounce the members to {new.name}, one after the other, without upgrade.from and"
-            f" with group.protocol=streams{deletes}",
-            seen="assignor inspect --group GROUP says Stable and no line begins with !; the log of"
-            " the member shows State transition from REBALANCING to RUNNING, so its restore is"
-            " finished; the lag has fallen",
-            cost=f"{leaves}; streams.num.standby.replicas of the group shortens it (2 at"
-            f" most){size}",
-            stop="60 s after the start, or 2 times the restore if that is longer, the group is not"
-            " Stable or the member is not RUNNING; or a member ends by itself: with an error about"
-            " the topology, the new program builds another one",
-            back=f"bounce the members back to {old.name}, one after the other{gone}",
-        )
+    offsets = (
+        "; with brokers of 4.4 or later members would report the offsets of their state"
+        if reports_offsets(new, new) and not reports_offsets(new, brokers)
+        else ""
     )
-    return tuple(steps)
+    return MoveStep(
+        what=f"bounce the members to {new.name}, one after the other, without upgrade.from and"
+        f" with group.protocol=streams{deletes}",
+        seen="assignor inspect --group GROUP says Stable and no line begins with !; the log of"
+        " the member shows State transition from REBALANCING to RUNNING, so its restore is"
+        " finished; the lag has fallen",
+        cost=f"{leaves}; streams.num.standby.replicas of the group shortens it (2 at"
+        f" most){size}{offsets}",
+        stop="60 s after the start, or 2 times the restore if that is longer, the group is not"
+        " Stable or the member is not RUNNING; or a member ends by itself: with an error about"
+        " the topology, the new program builds another one",
+        back=(
+            (
+                f"bounce each member that this step has restarted back to {old.name}, one after the"
+                " other"
+            ),
+            *back,
+        ),
+    )
