@@ -129,9 +129,11 @@ def costs_lines(
     for line in (*definitions(uses), *group.notes):
         yield f"       {line}"
     for number, (step, cost) in enumerate(zip(steps, costs, strict=True), 1):
-        lines = (*cost_lines(step, cost, group), *price_of_return(step, costs[:number], group))
+        lines = (*cost_lines(step, cost, group), *price_of_return([step], costs[:number], group))
         for at, line in enumerate(lines):
             yield f"  {' ' * len(f'step {number}:') if at else f'step {number}:'} {line}"
+    if len(steps) > 1:
+        yield from (f"  all steps: {line}" for line in price_of_return(steps, costs, group))
     actions = actions_before(steps, costs, group)
     if actions:
         yield "  before you start, to shorten the pauses:"
@@ -160,29 +162,27 @@ def cost_lines(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> Iterato
 
 
 def price_of_return(
-    step: PlanStep, so_far: Sequence[StepCost], group: SimulatedGroup
+    steps: Sequence[PlanStep], so_far: Sequence[StepCost], group: SimulatedGroup
 ) -> tuple[str, ...]:
-    """Return what the way back after a step restores, as sentences if it deletes state.
+    """Return what it restores to undo steps, as sentences if that deletes state.
 
     Changelogs have grown while the steps lasted, and the way back restores no less than a step that
     was simulated.
 
     Args:
-        step: after which the group goes back.
-        so_far: costs of the steps up to this one.
+        steps: that are undone.
+        so_far: costs of the steps up to the last of them.
         group: that is simulated.
     """
-    back = step.back
-    if back is None or not all(cost.is_cost for cost in so_far):
-        return ()
-    times, sizes = back.deletions, _sizes_after(so_far, group)
+    backs = [step.back for step in steps if step.back is not None]
+    times, sizes = sum(back.deletions for back in backs), _sizes_after(so_far, group)
     runs = [run for cost in so_far for run in cost.runs]
     largest = max((*sizes, *(run.largest for run in runs)), default=0)
-    if not times or not largest:
+    if not times or not largest or not all(cost.is_cost for cost in so_far):
         return ()
     copies = 1 + min(group.standbys, group.members - 1)
     records = times * max(sum(sizes) * copies, *(run.restored for run in runs))
-    bounces = len(back.steps) if back.rolling else 0
+    bounces = sum(len(back.steps) for back in backs if back.rolling)
     path = f"is {bounces} rolling bounce{'s' * (bounces > 1)} and " if bounces else ""
     often = f" in {times} of them" if 1 < times < bounces else f", {times} times" * (times > 1)
     each = restore_text(largest, group.restore)
@@ -197,7 +197,7 @@ def price_of_return(
 
 def _sizes_after(so_far: Sequence[StepCost], group: SimulatedGroup) -> list[int]:
     """Return the records in each changelog after some steps."""
-    seconds = sum(cost.spread("duration_ms")[1] for cost in so_far) / 1000
+    seconds = sum(cost.spread("duration_ms")[1] for cost in so_far if cost.runs) / 1000
     rates = group.rates
     return [
         round(size + growth * seconds)

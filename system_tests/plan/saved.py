@@ -76,7 +76,8 @@ class SavedGroup:
                 raise ReleaseError(
                     f"{', '.join(map(shown, wrong[:_SHOWN]))} of the saved group do not run"
                     f" {given.name}: their metadata is that of"
-                    f" {spelled_releases(known[wrong[0]])}; give that release as --from, or bring all members to one release first"
+                    f" {spelled_releases(known[wrong[0]])}; give that release as --from, or bring"
+                    " all members to one release first"
                 )
             return given.name
         common = self.common_releases

@@ -204,10 +204,10 @@ def _action(step: PlanStep, whom: str = "bounce every member") -> str:
             if step.drains
             else ""
         )
-        again = ", and then what writes the input topics" if step.drains else ""
+        input_too = ", and then what writes the input topics" if step.drains else ""
         return (
             f"{drain}stop all members, wait for their sessions to end,{deleting} start all as"
-            f" {step.release}{setting}{again}"
+            f" {step.release}{setting}{input_too}"
         )
     settings = ", ".join(settings_of(step))
     if step.stage < 0 and step.settings and not step.upgrade_from:

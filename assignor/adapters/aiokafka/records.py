@@ -42,7 +42,8 @@ class _Records:
         except StopIteration:
             raise
         except Exception as error:
-            self.error = unreadable(*self._partition, self.next_fetch_offset, error)
+            topic, partition = self._partition
+            self.error = unreadable(topic, partition, self.next_fetch_offset, error)
             if self.error is None:
                 raise
             self.error.__cause__ = error

@@ -42,7 +42,8 @@ class NamedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # the client
             raise_interrupt(self._next_inline_exception)
         except BaseException as error:
             self.drain()
-            named = unreadable(*self.topic_partition, self.next_fetch_offset, error)
+            topic, partition = self.topic_partition
+            named = unreadable(topic, partition, self.next_fetch_offset, error)
             if named is None:
                 raise
             raise named from error

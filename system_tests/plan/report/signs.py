@@ -69,7 +69,7 @@ def signs_of(
         ),
         back=(
             *map(group.named, back_lines(step)),
-            *(() if cost is None else price_of_return(step, so_far, group)),
+            *(() if cost is None else price_of_return([step], so_far, group)),
         ),
     )
 

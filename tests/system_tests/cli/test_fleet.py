@@ -65,11 +65,15 @@ def test_each_group_has_a_row_and_a_page(fleet, tmp_path):
 
 def test_one_red_group_decides_the_exit_status(fleet):
     file = fleet(orders="two-3.9.1", native="natives")
-    done = plan_all("--problem", file, "--to", "4.3", "--no-costs", "--format", "json")
+    words = ("--to", "4.3", "--no-costs", "--format", "json")
+    assert plan_all("--problem", file, *words).exit_code == 0
+    (file.parent / "other.jsonl").write_text("{}", encoding="utf-8")
+    done = plan_all("--problem", file.parent, *words)
     assert done.exit_code == 1
     found = rows_of(done)
-    assert found["orders"]["is_red"]
-    assert "name the release that they run with --from" in found["orders"]["verdict"]
+    assert found["other.jsonl:1"]["is_red"]
+    assert (found["orders"]["from"], found["orders"]["is_red"]) == ("3.4.0", False)
+    assert any("planned from 3.4.0, the oldest" in line for line in found["orders"]["unknowns"])
     assert found["native"]["from"] == "native"
     assert not found["native"]["is_red"]
 
@@ -124,18 +128,32 @@ def test_a_live_streams_group_needs_no_file(monkeypatch, words, status, sentence
     assert sentence in done.output
 
 
-def test_a_bad_line_is_named(fleet):
+def test_a_bad_line_is_a_row_with_its_error(fleet):
     file = fleet(orders="two-3.9.1")
     with file.open("a", encoding="utf-8") as lines:
         lines.write('{"name": "shop", "clients": 3}\n')
-    done = plan_all("--problem", file, "--to", "4.3")
-    assert done.exit_code == 2
-    assert f"{file}: line 2, group shop: clients" in done.stderr
-    file.write_text("{", encoding="utf-8")
-    assert (
-        f"{file}: line 1, column 2: broken JSON"
-        in plan_all("--problem", file, "--to", "4.3").stderr
-    )
+    (file.parent / "other.json").write_text("{", encoding="utf-8")
+    words = ("--to", "4.3", "--from", "3.9.1", "--no-costs", "--format", "json")
+    done = plan_all("--problem", file.parent, *words)
+    assert done.exit_code == 1
+    found = rows_of(done)
+    assert not found["orders"]["is_red"]
+    assert f"{file}: line 2, group shop: clients" in found["shop"]["verdict"]
+    assert "line 1, column 2: broken JSON" in found["other.json:1"]["verdict"]
+
+
+def test_each_group_has_uses_of_its_own_and_a_rollback_is_called_one(fleet):
+    file = fleet(orders="two-3.9.1", users="two-3.9.1")
+    words = ("--problem", file, "--from", "3.9.1", "--to", "3.4", "--no-costs")
+    own = ("--uses-of", "users", "ktable")
+    found = rows_of(plan_all(*words, *own, "--format", "json"))
+    assert [len(found[name]["steps"]) for name in ("orders", "users")] == [1, 2]
+    done = plan_all(*words, *own)
+    assert "2 groups: 0 red, 2 to go, of them 2 rollbacks" in done.stdout
+    assert "a rollback, as 3.4.1 is older than 3.9.1" in found["orders"]["verdict"]
+    refused = plan_all(*words, "--uses-of", "nobody", "ktable")
+    assert refused.exit_code == 2
+    assert "'nobody'" in refused.stderr
 
 
 @pytest.mark.parametrize(

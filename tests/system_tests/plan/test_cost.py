@@ -219,7 +219,7 @@ TWICE = Broken(rule="one active", at_ms=7, sentence="two members run 0_0")
         (DEATH, (), False, True, "this way kills members: in 2 of 3 simulated bounces, a died"),
         (DEATH, ("KAFKA-1",), False, True, "this way kills members"),
         (TWICE, (), True, True, "2 of 3 simulated bounces broke a rule: one active: two members"),
-        (TWICE, ("KAFKA-1",), True, False, "broke a rule (KAFKA-1): one active"),
+        (TWICE, ("KAFKA-1",), True, True, "broke a rule (KAFKA-1): one active"),
     ],
 )
 def test_a_bounce_that_breaks_a_rule_is_not_a_cost(broken, known, is_cost, is_bad, words):

@@ -28,20 +28,33 @@ def plan(*words):
     return CliRunner().invoke(main, ["plan", *map(str, words)])
 
 
-def test_members_are_bounced_once_and_brokers_come_first_where_members_gain():
-    first, second = upgrade("4.2", "4.4", "4.3").steps
-    assert first.what.startswith("upgrade the brokers to 4.4.0")
-    assert "members report the offsets of their state" in first.cost
-    assert "without upgrade.from" in second.what
-    assert "its tasks move to other members" in second.cost
-    (only,) = upgrade("4.2", "4.4", "4.4").steps
-    assert only == second
+def test_members_are_bounced_once_and_no_upgrade_of_brokers_is_added():
+    (step,) = upgrade("4.2", "4.4", "4.3").steps
+    assert "with brokers of 4.4 or later members would report the offsets" in step.cost
+    assert "without upgrade.from" in step.what
+    assert "its tasks move to other members" in step.cost
+    (newer,) = upgrade("4.2", "4.4", "4.4").steps
+    assert newer.what == step.what
+    assert "would report" not in newer.cost
+
+
+def test_advice_of_a_refusal_can_be_followed():
+    (down,) = upgrade("4.4", "4.2", "4.4", Use.STATIC).obstacles
+    assert "upgrade the brokers" not in down
+    assert "bounce them as 4.4.0 without group.instance.id" in down
+    assert upgrade("4.4", "4.2", "4.4").steps
+
+
+def test_classic_as_a_target_is_answered_with_the_way_back():
+    done = plan("--from", "4.3", "--to", "classic")
+    assert done.exit_code == 2
+    assert "start them with group.protocol=classic" in done.stderr
 
 
 def test_the_way_back_over_a_format_of_stores_deletes_state():
     made = upgrade("4.2", "4.4", "4.4")
-    assert "delete the state directories before you start 4.2" in made.steps[-1].back
-    assert made.no_return.startswith("step 1: ")
+    assert "delete the state directories before you start 4.2" in made.steps[-1].back[1]
+    assert made.no_return.startswith("none on this path; from step 1 on, going back deletes")
     down = upgrade("4.4", "4.2", "4.4")
     assert "delete the state directories before you start 4.2" in down.steps[-1].what
     assert upgrade("4.3", "4.4", "4.4").no_return == "none on this path"

@@ -1,6 +1,7 @@
 """Rollbacks: what every pair of releases demands on the way back, the same in plans up and down."""
 
 import json
+import re
 from functools import cache
 from itertools import combinations
 
@@ -12,13 +13,14 @@ from probing.releases import ONE_WAY_FORMATS
 from system_tests.cli.main import main
 from system_tests.plan import SimulatedGroup, Use, make_plan, step_costs
 from system_tests.plan.exactly_once import guarantee_of
-from system_tests.plan.text import assumptions, step_text
+from system_tests.plan.text import assumptions, back_lines, plan_lines, settings_of, step_text
 from system_tests.plan.uses import VERSIONS, read_uses
 from system_tests.sim import OptionError
 
 # The newest patch of each series: paths between patches of a series cross no format.
 KAFKA = tuple({r.series: r for r in RELEASES if not r.is_native}.values())
 PAIRS = tuple(combinations(KAFKA, 2))
+SINCE = re.compile(r"since (\S+)")
 V1, V2, BETA = (f"processing.guarantee=exactly_once{end}" for end in ("", "_v2", "_beta"))
 
 
@@ -46,6 +48,11 @@ def actions(steps):
     ]
 
 
+def whole(made):
+    """Return the steps that undo a plan, the last step of the plan first."""
+    return [again for step in reversed(made.steps) for again in step.back.steps]
+
+
 def pairs(*uses):
     """Return the pairs, lower first, in which both releases have the features."""
     found = []
@@ -69,29 +76,40 @@ def test_the_way_back_of_a_plan_is_the_plan_of_the_other_direction(uses):
         for old, new in ((low, high), (high, low)):
             forth, back = plan(old.name, new.name, *uses), plan(new.name, old.name, *uses)
             wanted = [step for step in back.steps if step.stage >= 0 or step.upgrade_from]
-            last = forth.steps[-1].back.steps
-            found = [step for step in last if step.stage >= 0 or step.upgrade_from]
+            found = [step for step in whole(forth) if step.stage >= 0 or step.upgrade_from]
             assert actions(found) == actions(wanted), (old.name, new.name)
             assert demanded(found) == demanded(wanted)
 
 
 @pytest.mark.parametrize("uses", EVERY_USE, ids=lambda uses: "+".join(uses) or "plain")
-def test_every_way_back_ends_with_what_the_group_ran_at_first(uses):
+def test_every_back_undoes_its_own_step_and_nothing_else(uses):
     for low, high in pairs(*uses):
         for old, new in ((low, high), (high, low)):
+            before = (old.name, None)
             for step in plan(old.name, new.name, *uses).steps:
                 last = step.back.steps[-1]
-                assert (last.release, last.upgrade_from) == (old.name, None)
+                assert (last.release, last.upgrade_from) == before
                 lost = any(again.loses for again in step.back.steps)
-                assert lost or not between(old, find_release(step.release))
+                assert lost or not between(find_release(before[0]), find_release(step.release))
+                before = (step.release, step.upgrade_from)
 
 
-def test_state_is_deleted_where_a_release_cannot_read_it_and_that_is_the_point_of_no_return():
+def test_nothing_is_called_a_point_of_no_return_that_rolling_bounces_take_back():
+    for uses in EVERY_USE:
+        for low, high in pairs(*uses):
+            for made in (plan(low.name, high.name, *uses), plan(high.name, low.name, *uses)):
+                hard = [at for at, s in enumerate(made.steps, 1) if s.resets or not s.back.rolling]
+                assert made.no_return == (hard[0] if hard else None)
+
+
+def test_state_is_deleted_where_a_release_cannot_read_it():
     for low, high in PAIRS:
         down = plan(high.name, low.name)
         lost = between(low, high)
-        assert {demand.split()[1] for demand in demanded(down.steps)} == set(lost)
-        assert (down.no_return is None) == (down.rolling and not lost), (high.name, low.name)
+        since = [found for demand in demanded(down.steps) for found in SINCE.findall(demand)]
+        assert sorted(since) == sorted(lost)
+        assert not any("[" in demand for demand in demanded(down.steps))
+        assert plan(low.name, high.name).restores_from == (1 if lost else None) or len(lost) > 1
         for step in down.steps:
             old, new = find_release(step.old), find_release(step.release)
             assert step.deletes_state == bool(between(new, old))
@@ -115,7 +133,9 @@ def test_records_of_ktables_are_consumed_with_the_former_format_before_an_old_re
             after = down.steps[down.steps.index(step) + 1]
             assert (step.release, step.upgrade_from) == (step.old, find_release(low.name).series)
             assert find_release(after.release).order < first
-            assert "after the last one, wait until each internal topic" in step_text(step)
+            assert "after the last one, wait until each repartition topic has been" in step_text(
+                step
+            )
 
 
 @pytest.mark.parametrize("patch", ["3.5.0", "3.5.1"])
@@ -194,10 +214,10 @@ def test_a_group_at_the_eager_protocol_leaves_it_before_it_returns_to_a_release_
         for step in made.steps:
             if not step.upgrade_from or step.release == high.name:
                 continue
-            first, *rest = step.back.steps
+            (first,) = step.back.steps
             assert (first.release, first.upgrade_from) == (step.release, None)
-            assert [again.release for again in rest] == [high.name]
-            assert step.back.steps[-1].version == made.steps[0].version
+            assert (whole(made)[-1].release, whole(made)[-1].upgrade_from) == (high.name, None)
+            assert whole(made)[-1].version == made.steps[0].version
 
 
 @pytest.mark.parametrize(
@@ -264,21 +284,47 @@ def test_the_command_refuses_it_too_and_names_no_option_that_it_does_not_have():
 @pytest.mark.parametrize("new", ["2.3.1", "2.4.1"])
 def test_every_way_back_of_a_rollback_ends_with_the_guarantee_that_it_started_with(old, new):
     made = plan(old, new, Use.EOS)
-    guarantee, is_switched = guarantee_of(find_release(old)), False
-    for step in made.steps:
-        is_switched |= "processing.guarantee=exactly_once" in step.settings
-        if is_switched:
-            named = [name for again in step.back.steps for name in again.settings]
-            assert named[-1] == guarantee != "processing.guarantee=exactly_once"
-    assert is_switched
+    assert any(V1 in step.settings for step in made.steps)
+    assert settings_of(whole(made)[-1])[-1] == guarantee_of(find_release(old)) != V1
+
+
+def test_settings_in_force_are_in_every_line_and_only_bounced_members_are_bounced_back():
+    made = plan("2.3.1", "4.3", Use.EOS)
+    backs = [back_lines(step)[0] for step in made.steps]
+    assert [V1 in backs[0], V1 in backs[1], V2 in backs[2]] == [True] * 3
+    assert all(line.startswith("bounce each member that this step has restarted") for line in backs)
+    assert [V1 in step_text(made.steps[0]), V2 in step_text(made.steps[2])] == [True] * 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "uses", "action"),
+    [
+        ("2.3.1", "4.3", "eos", "step 2 does it"),
+        ("4.3", "2.3.1", "eos", "step 2 does it"),
+    ],
+)
+def test_a_row_names_the_step_that_switches(old, new, uses, action):
+    made = make_plan(find_release(old), find_release(new), read_uses(uses))
+    words = ("only exactly_once_v2 is accepted", "only exactly_once exists")
+    (row,) = (row for row in made.changes if any(word in row.what for word in words))
+    assert row.action == action
+    assert not any("(a step of this plan)" in str(row) for row in made.changes)
+
+
+def test_what_a_step_stops_it_starts_again_and_a_reset_names_group_and_topics():
+    drained, reset = plan("3.2", "3.3.0", Use.FK_JOIN), plan("3.9", "3.2", Use.FK_JOIN)
+    assert step_text(drained.steps[0]).endswith("and then what writes the input topics")
+    group = SimulatedGroup(name="shop", input_topics=("orders", "users"))
+    lines = "\n".join(plan_lines(reset, group))
+    assert "--application-id shop --input-topics orders,users" in lines
 
 
 def test_the_command_says_that_state_is_deleted():
     words = ["plan", "--from", "4.1", "--to", "3.9", "--seeds", "1"]
     text = CliRunner().invoke(main, words).stdout
-    assert "  do:   since 4.0.0 state stores are written by a newer RocksDB" in text
-    assert "!! point of no return: this step deletes the state of each member" in text
-    assert "going back deletes nothing" in text
+    assert "  do:   delete the state directories before you start 3.9.2, which cannot read" in text
+    assert "point of no return: none on this path" in text
+    assert "each back undoes its own step; to return to the start, undo the steps" in text
     done = CliRunner().invoke(main, [*words, "--format", "json"])
     (step,) = json.loads(done.stdout)["steps"]
     assert (step["deletes_state"], step["until"]) == (True, "")

@@ -9,6 +9,7 @@ from system_tests.live import LiveOptions
 from system_tests.plan import SimulatedGroup
 from system_tests.plan.changes import When
 from system_tests.plan.rehearsal import rehearsal_of
+from system_tests.plan.report import decision_of
 from system_tests.plan.steps import Use, make_plan
 
 
@@ -65,7 +66,7 @@ def test_risk_a_exists_beside_releases_below_version_11():
 def test_the_point_of_no_return_is_the_first_step_after_which_state_is_lost():
     assert plan("3.4.0", "3.9", Use.KTABLE).no_return is None  # two bounces and a wait lead back
     assert plan("3.4.0", "3.9").no_return is None
-    assert plan("3.9", "4.0").no_return == 1
+    assert (plan("3.9", "4.0").no_return, plan("3.9", "4.0").restores_from) == (None, 1)
     (again,) = plan("4.2", "4.3").steps[0].back.steps
     assert any("KIP-1035" in demand for demand in again.demands)
 
@@ -95,7 +96,7 @@ def test_the_command_prints_costs_and_the_rollback():
     for step in document["steps"]:
         assert step["cost"]["rebalances"] >= 1
         assert step["cost"]["pause_ms"] > 0
-        assert step["back"]["steps"][-1]["release"] == "2.3.1"
+        assert step["back"]["steps"][-1]["release"] == step["old"]
 
 
 def test_uses_that_are_not_given_are_named_as_assumed():
@@ -103,7 +104,7 @@ def test_uses_that_are_not_given_are_named_as_assumed():
     text = run("--from 3.9 --to 4.3").stdout
     assert named in text
     assert "simulated with an assumed group (--problem or --group gives yours): 3 members" in text
-    assert "from here on, going back deletes and restores state" in text
+    assert "from step 1 on, going back deletes and restores state" in text
     partly = run("--from 3.9 --to 4.3 --uses eos,fk-join").stdout
     assert "does not use ktable (aggregations of KTables), static (static members), iq" in partly
     every = "--from 3.9 --to 4.3 --uses eos-v2,fk-join,ktable,iq,static"
@@ -118,13 +119,14 @@ def test_conditions_of_the_switch_are_due_while_members_run_the_release_that_swi
 
 
 def test_the_way_back_deletes_state_in_the_order_in_which_releases_are_reached():
-    back = make_plan(find_release("2.3.1"), find_release("4.3")).steps[-1].back
-    assert [(again.release, len(again.demands)) for again in back.steps] == [
+    steps = make_plan(find_release("2.3.1"), find_release("4.3")).steps
+    backs = [again for step in reversed(steps) for again in step.back.steps]
+    assert [(again.release, "".join(again.demands).count("since ")) for again in backs] == [
         ("3.9.2", 2),
         ("3.9.2", 0),
         ("2.3.1", 1),
     ]
-    assert back.deletions == 2
+    assert sum(step.back.deletions for step in steps) == 2
 
 
 def test_a_bounce_that_only_holds_a_format_has_a_cost():
@@ -202,6 +204,9 @@ def test_static_members_that_cannot_request_a_rebalance_are_a_warning():
     (note,) = (note for note in made.warnings if "KAFKA-9525" in note)
     assert "stays at version 4" in note
     assert "10000 ms" in note
+    assert "take 2.6.0 or later instead" in note
+    assert "keep restarts" not in note  # `back` demands the opposite
+    assert decision_of(made, SimulatedGroup(is_static=True), ()).colour == "stop"
     assert any(bug.startswith("KAFKA-9525 in 2.3.1, 2.5.1") for bug in made.bugs)
     assert not any("KAFKA-9525" in note for note in plan("2.3.1", "2.5.1").bugs)
     assert not any("KAFKA-9525" in note for note in plan("2.3.1", "2.6.3", Use.STATIC).warnings)

@@ -105,8 +105,9 @@ def test_the_way_back_restores_nothing_that_is_on_disk(tmp_path):
     file = tmp_path / "group.json"
     file.write_text(json.dumps(SAVED), encoding="utf-8")
     shown = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file)).stdout
-    back = shown.partition("step 2:")[2].partition("back:")[2].partition("\n")[0]
-    assert "before their tasks run if each member comes back on its host with its state" in back
+    back = shown.partition("step 2:")[2].partition("back:")[2].partition("\n\n")[0]
+    assert "before their tasks run\n" in back
+    assert "that holds if each member comes back on its host with its state" in back
     assert "4,000 records if state directories are lost or stores are in memory" in back
 
 
@@ -115,7 +116,7 @@ def test_the_way_back_is_computed_with_the_class_of_the_classic_protocol():
     found = restored_by_broker(read_problem(SAVED | {"end_offset_sums": large}).state)
     assert found.median == 2_000_000
     assert found.returned == (0, 0, 0)
-    assert "; 4,000,000 records if state directories are lost" in found.way_back
+    assert "they restore 4,000,000 records if state directories are lost" in found.way_back[-1]
     # With an acceptable lag above all changelogs, every member counts as caught up.
     lax = {"end_offset_sums": large, "config": {"acceptable.recovery.lag": 2_000_000}}
     assert restored_by_broker(read_problem(SAVED | lax).state).returned[2] > 0
@@ -241,7 +242,7 @@ def test_unknown_sizes_are_not_zero_records(tmp_path):
     done = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file))
     assert done.exit_code == 0, done.output
     assert "4 stateful tasks restore an unknown number of records" in done.stdout
-    assert "0 records" not in done.stdout.partition("  back: stop all members")[0]
+    assert " 0 records" not in done.stdout
     assert "an unknown number of records if state directories are lost" in done.stdout
 
 
