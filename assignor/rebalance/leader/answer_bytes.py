@@ -178,6 +178,7 @@ def _native_part(
     if common.native is None or not answer.is_native:
         return None
     latest = _latest_version(generation, answer.member_id)
+    field: dict[str, Any] = {**view}
     return replace(
         common.native,
         version=_body_version(generation, answer),
@@ -185,7 +186,7 @@ def _native_part(
         warmup_tasks=warmups,
         next_version=answer.next_version,
         subscription_read=answer.subscription_read,
-        **view,
+        **field,
     )
 
 
