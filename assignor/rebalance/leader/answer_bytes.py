@@ -6,17 +6,15 @@ routing view in the smallest form that they can use and that fits the broker's r
 is written once, with its routing; if the record is too large, some are written again.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from assignor.rebalance.blobs import write_answer
 from assignor.rebalance.endpoints import host_map
 from assignor.rebalance.leader.generation import Generation
-from assignor.rebalance.leader.parts.absent import ViewFields
 from assignor.rebalance.leader.placements import Placement
 from assignor.rebalance.leader.record_budget import (
-    GroupBudget,
     MemberBytes,
     fit_group,
     protocol_bytes,
@@ -51,31 +49,45 @@ class MemberAnswer:
 
 def write_answers(
     generation: Generation, placement: Placement
-) -> tuple[dict[str, MemberAnswer], GroupBudget]:
+) -> tuple[dict[str, MemberAnswer], str]:
     """Write every member's answer, each in the version decided for it.
 
     Returns:
-        The answers by member id, and what was left out to fit the broker's record.
+        The answers by member id, and a warning about what was left out to fit the broker's record;
+        empty if nothing was.
     """
-    shared = _common_fields(generation, placement)
-    views = {
-        answer.member_id: shared.views(answer.member_id, _body_version(generation, answer))
-        for answer in generation.decision.answers
-        if answer.is_native
-    }
+    inputs = generation.plan.partitions_by_task
+    topics = sorted({p.topic for partitions in inputs.values() for p in partitions})
+    tasks = task_sizes(inputs)
+    common = _common_fields(generation, placement, topics, tasks)
+    decided = generation.decision.answers
+    views = generation.group.parts.views(
+        generation.natives,
+        {a.member_id: _body_version(generation, a) for a in decided if a.is_native},
+        placement,
+        tasks,
+    )
     sizes = {m.member_id: len(m.user_data) for m in generation.group.members}
     limit = generation.settings.group_record_limit
     least = sum(sizes.values()) + sum(len(v) for view in views.values() for v in view.values())
     written = views if least <= limit else {}  # most get no view in a record that is too large
     answers = {
         answer.member_id: _answer(
-            generation, placement, answer, shared, written.get(answer.member_id, {})
+            generation, placement, answer, common, written.get(answer.member_id, {})
         )
-        for answer in generation.decision.answers
+        for answer in decided
     }
+    host_bytes = _host_bytes(answers)
     budget = fit_group(
         [
-            _bytes_of(name, sizes[name], answer, views.get(name, {}), shared)
+            MemberBytes(
+                member_id=name,
+                subscription=sizes[name],
+                answer_by_form=_bytes_by_form(answer, views.get(name, {}), host_bytes),
+                protocol=protocol_bytes(
+                    topics=topics, partitions=answer.partitions, member_id=name
+                ),
+            )
             for name, answer in answers.items()
         ],
         limit=limit,
@@ -83,57 +95,33 @@ def write_answers(
     for member, answer in answers.items():
         form = budget.form_by_member[member]
         answers[member] = _with_routing(answer, form, views.get(member, {}))
-    return answers, budget
+    return answers, budget.warning
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _CommonFields:
-    """Values that many answers contain, made once.
+def _common_fields(
+    generation: Generation, placement: Placement, topics: Sequence[str], tasks: tuple[int, ...]
+) -> Assignment:
+    """The host maps and the native fields that many answers contain, made once.
 
-    Attributes:
-        hosts, standby_hosts: Kafka's host maps.
-        views: the field of each native answer that has the routing view.
+    Args:
+        generation: the group.
+        placement: of its tasks.
         topics: that tasks read.
-        native: fields that all native answers have.
-        saved_by_version: bytes of the host maps, by version of the answer.
+        tasks: number of tasks of each subtopology.
     """
-
-    hosts: PartitionsByHost
-    standby_hosts: PartitionsByHost
-    views: ViewFields
-    topics: tuple[str, ...]
-    native: Mapping[str, Any]
-    saved_by_version: dict[int, int] = field(default_factory=dict)
-
-    def host_bytes(self, answer: MemberAnswer) -> int:
-        """Bytes of Kafka's host maps in an answer; the same in every answer of a version."""
-        version = answer.assignment.version
-        if version not in self.saved_by_version:
-            bare = len(_with_routing(answer, ViewForm.NONE, {}).user_data)
-            self.saved_by_version[version] = len(answer.user_data) - bare
-        return self.saved_by_version[version]
-
-
-def _common_fields(generation: Generation, placement: Placement) -> _CommonFields:
-    """The host maps, the routing view and what else is equal in many answers."""
     plan = generation.plan
     inputs = plan.partitions_by_task
-    topics = tuple(sorted({p.topic for partitions in inputs.values() for p in partitions}))
-    sizes = task_sizes(inputs)
     endpoints = placement.endpoint_by_member
-    fields = {
-        "sizes": sizes,
-        "partition_counts": {topic: plan.partition_counts[topic] for topic in topics},
-        **generation.levels.answer_fields,
-        **generation.topologies.answer_fields(generation.group.plan),
-    }
-    native = NativeAssignment(**fields)  # brings maps into their order once
-    return _CommonFields(
-        hosts=host_map(endpoints, placement.active_by_member, inputs),
-        standby_hosts=host_map(endpoints, placement.standby_by_member, inputs),
-        views=generation.group.parts.views(generation.natives.values(), placement, sizes),
-        topics=topics,
-        native={name: getattr(native, name) for name in fields},
+    return Assignment(
+        version=generation.decision.version,
+        partitions_by_host=host_map(endpoints, placement.active_by_member, inputs),
+        standby_partitions_by_host=host_map(endpoints, placement.standby_by_member, inputs),
+        native=NativeAssignment(
+            sizes=tasks,
+            partition_counts={topic: plan.partition_counts[topic] for topic in topics},
+            **generation.levels.answer_fields,
+            **generation.topologies.answer_fields(generation.group.plan),
+        ),
     )
 
 
@@ -141,7 +129,7 @@ def _answer(
     generation: Generation,
     placement: Placement,
     answer: AnswerDecision,
-    shared: _CommonFields,
+    common: Assignment,
     view: Mapping[str, bytes],
 ) -> MemberAnswer:
     """An answer with Kafka's host maps, if its layout has them, and this view."""
@@ -158,15 +146,15 @@ def _answer(
     is_native_layout = answer.version >= EARLIEST_NATIVE_VERSION
     if is_native_layout:
         active = tuple(sorted(set(active)))
-    native = _native_part(generation, answer, warmups, shared, view)
+    native = _native_part(generation, answer, warmups, common, view)
     has_hosts = answer.version >= _HOSTS_SINCE and native is None and not is_bare
     assignment = Assignment(
         version=answer.version,
         commonly_supported_version=answer.commonly_supported_version,
         active_tasks=active,
         standby_tasks={task: () if is_native_layout else inputs[task] for task in standby},
-        partitions_by_host=shared.hosts if has_hosts else _NO_HOSTS,
-        standby_partitions_by_host=shared.standby_hosts if has_hosts else _NO_HOSTS,
+        partitions_by_host=common.partitions_by_host if has_hosts else _NO_HOSTS,
+        standby_partitions_by_host=common.standby_partitions_by_host if has_hosts else _NO_HOSTS,
         error_code=generation.decision.error_code if is_error else 0,
         next_rebalance_ms=next_ms,
         native=native,
@@ -183,20 +171,22 @@ def _native_part(
     generation: Generation,
     answer: AnswerDecision,
     warmups: tuple[TaskId, ...],
-    shared: _CommonFields,
+    common: Assignment,
     view: Mapping[str, bytes],
 ) -> NativeAssignment | None:
     """What a native member reads besides Kafka's fields; None for a JVM member."""
-    if not answer.is_native:
+    if common.native is None or not answer.is_native:
         return None
     latest = _latest_version(generation, answer.member_id)
-    return NativeAssignment(
+    field: dict[str, Any] = {**view}
+    return replace(
+        common.native,
         version=_body_version(generation, answer),
         commonly_supported_version=max(latest, answer.commonly_supported_version),
         warmup_tasks=warmups,
         next_version=answer.next_version,
         subscription_read=answer.subscription_read,
-        **{**shared.native, **view},
+        **field,
     )
 
 
@@ -214,28 +204,31 @@ def _latest_version(generation: Generation, member_id: str) -> int:
     return max((v for v in known if v <= latest), default=EARLIEST_NATIVE_VERSION)
 
 
-def _bytes_of(
-    member_id: str,
-    subscription_bytes: int,
-    answer: MemberAnswer,
-    view: Mapping[str, bytes],
-    shared: _CommonFields,
-) -> MemberBytes:
-    """What a member costs the group's record, with each form of the view that it can use."""
+def _host_bytes(answers: Mapping[str, MemberAnswer]) -> dict[int, int]:
+    """Bytes of Kafka's host maps, by version of the answer; all answers have the same maps."""
+    one_by_version = {
+        answer.assignment.version: answer
+        for answer in answers.values()
+        if answer.assignment.partitions_by_host
+    }
+    return {
+        version: len(answer.user_data) - len(_with_routing(answer, ViewForm.NONE, {}).user_data)
+        for version, answer in one_by_version.items()
+    }
+
+
+def _bytes_by_form(
+    answer: MemberAnswer, view: Mapping[str, bytes], host_bytes: Mapping[int, int]
+) -> dict[ViewForm, int]:
+    """Bytes of an answer with each form of the view that its member can use."""
     size = len(answer.user_data) - sum(map(_field_bytes, views_in(answer.assignment).values()))
-    by_form = {ViewForm.NONE: size}
-    for name, data in view.items():
-        by_form[ViewForm(name.removeprefix("view_"))] = size + len(data) + _KEY_AND_LENGTH
     if answer.assignment.partitions_by_host:
-        by_form = {ViewForm.FULL: size, ViewForm.NONE: size - shared.host_bytes(answer)}
-    return MemberBytes(
-        member_id=member_id,
-        subscription=subscription_bytes,
-        answer_by_form=by_form,
-        protocol=protocol_bytes(
-            topics=shared.topics, partitions=answer.partitions, member_id=member_id
-        ),
-    )
+        return {ViewForm.FULL: size, ViewForm.NONE: size - host_bytes[answer.assignment.version]}
+    with_view = {
+        ViewForm(name.removeprefix("view_")): size + len(data) + _KEY_AND_LENGTH
+        for name, data in view.items()
+    }
+    return {ViewForm.NONE: size, **with_view}
 
 
 def _field_bytes(data: bytes) -> int:

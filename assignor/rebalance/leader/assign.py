@@ -123,14 +123,14 @@ def _reply(generation: Generation, place: Callable[[Generation], Placement]) -> 
             claims=generation.claims,
             now_ms=generation.inputs.now_ms,
         )
-    answers, budget = write_answers(generation, safe)
+    answers, left_out = write_answers(generation, safe)
     given = {task: member for member in answers for task in tasks_of(answers[member], plan)}
     return Replies(
         answers=answers,
         decision=generation.decision,
         quarantined=generation.quarantined,
         joined=generation.joined,
-        warnings=tuple(filter(None, (*generation.warnings, *safe.warnings, budget.warning))),
+        warnings=tuple(filter(None, (*generation.warnings, *safe.warnings, left_out))),
         withheld=safe.withheld_by_member,
         memory=replace(
             safe.memory,

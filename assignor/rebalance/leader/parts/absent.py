@@ -5,7 +5,7 @@ The leader calls each part once and knows none of their types: how a group chang
 view (`routing_views`). A leader of a Kafka release has none of them. `whole` builds both leaders.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -114,10 +114,6 @@ class GroupLevels:
     answer_fields: Mapping[str, Any] = field(default_factory=dict)
 
 
-ViewFields = Callable[[str, int], Mapping[str, bytes]]
-"""Member id, version of its native body -> the field that has the view; empty: none."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderParts:
     """What differs between leaders; by default a leader without the parts that can be absent.
@@ -126,7 +122,8 @@ class LeaderParts:
         topologies: (subscription by member id, partition counts) -> the group's topologies; None:
             every member runs the leader's topology.
         levels: all members -> the levels of the group.
-        views: (native members, placement, tasks of each subtopology) -> fields of answers.
+        views: (native members by id, versions of their native bodies, placement, tasks of each
+            subtopology) -> member id -> the field of its answer that has the routing view.
         withholds: whether a partition waits until its owner has revoked it (KIP-429).
         defends: whether the leader checks its replies and quarantines members that make it fail.
             Leaders of Kafka releases do neither: up to 2.3 they assigned tasks twice.
@@ -134,8 +131,9 @@ class LeaderParts:
 
     topologies: Callable[[Mapping[str, Subscription], Mapping[str, int]], OneTopology] | None = None
     levels: Callable[[Sequence[ReadMember]], GroupLevels] = lambda _: GroupLevels()
-    views: Callable[[Collection[ReadMember], Placement, tuple[int, ...]], ViewFields] = lambda *_: (
-        lambda _member, _version: {}
-    )
+    views: Callable[
+        [Mapping[str, ReadMember], Mapping[str, int], Placement, tuple[int, ...]],
+        Mapping[str, Mapping[str, bytes]],
+    ] = lambda *_: {}
     withholds: bool = True
     defends: bool = True

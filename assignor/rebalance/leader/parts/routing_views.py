@@ -4,10 +4,9 @@ A view is one value for the whole group (`assignor.rebalance.routing_view`). A m
 full, as a delta against the view that it reports, or as a reference to that view.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from assignor.rebalance.leader.members import ReadMember
-from assignor.rebalance.leader.parts.absent import ViewFields
 from assignor.rebalance.leader.placements import Placement
 from assignor.rebalance.routing_view import group_view
 from encoding import (
@@ -23,29 +22,30 @@ from encoding import (
 
 def view_fields(
     held_view: View | None,
-    natives: Collection[ReadMember],
+    natives: Mapping[str, ReadMember],
+    versions: Mapping[str, int],
     placement: Placement,
     sizes: tuple[int, ...],
-) -> ViewFields:
-    """Return the field of each native answer that has the group's view.
+) -> dict[str, Mapping[str, bytes]]:
+    """Return the field of each native answer that has the group's view, by member id.
 
     Args:
         held_view: the view that this leader got as a member, for deltas against it.
-        natives: members that read views.
+        natives: members that read views, by id.
+        versions: member id -> version of its native body; one entry for every native answer.
         placement: of the group.
         sizes: tasks of each subtopology.
     """
-    held = {member.id: view_to_refer_to(member) for member in natives}
+    held = {name: view_to_refer_to(member) for name, member in natives.items()}
     reported = [view for view in held.values() if view is not None]
     forms = _view_forms(placement, sizes, reported, held_view) if held else None
-
-    def fields_of(member_id: str, version: int) -> Mapping[str, bytes]:
-        if forms is None:
-            return {}
-        form = _best_form(forms, held[member_id], version)
-        return {f"view_{form.value}": forms.bytes_of(form, held[member_id])}
-
-    return fields_of
+    if forms is None:
+        return {}
+    best = {name: _best_form(forms, held[name], version) for name, version in versions.items()}
+    return {
+        name: {f"view_{form.value}": forms.bytes_of(form, held[name])}
+        for name, form in best.items()
+    }
 
 
 def _view_forms(

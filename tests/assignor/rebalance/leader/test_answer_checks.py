@@ -69,10 +69,10 @@ def test_answers_that_break_a_rule_are_not_sent_and_tasks_stay_where_they_ran(mo
     group.join("c")
 
     def broken(*decided):
-        answers, budget = write_answers(*decided)
+        answers, left_out = write_answers(*decided)
         monkeypatch.setattr(assign, "write_answers", write_answers)
         answers["c"] = replace(answers["c"], partitions=answers["a"].partitions)
-        return answers, budget
+        return answers, left_out
 
     monkeypatch.setattr(assign, "write_answers", broken)
     group.round("a", knowledge=LeaderKnowledge(leader_id="a", now_ms=1_000))
