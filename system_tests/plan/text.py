@@ -209,7 +209,7 @@ def _action(step: PlanStep, whom: str = "bounce every member") -> str:
             f"{drain}stop all members, wait for their sessions to end,{deleting} start all as"
             f" {step.release}{setting}{input_too}"
         )
-    settings = ", ".join(settings_of(step))
+    named = ", ".join(settings_of(step))
     if step.stage < 0 and step.settings and not step.upgrade_from:
         return f"{whom} with {settings}"
     while_down = []
@@ -221,7 +221,7 @@ def _action(step: PlanStep, whom: str = "bounce every member") -> str:
             f"; start each member only after its session has expired (session.timeout.ms,"
             f" {session_s:g} s in {step.old} unless it is set)"
         )
-    return f"{whom} to {step.release}, {settings}{''.join(while_down)}"
+    return f"{whom} to {step.release}, {named}{''.join(while_down)}"
 
 
 def settings_of(step: PlanStep) -> tuple[str, ...]:
