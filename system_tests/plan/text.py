@@ -211,7 +211,7 @@ def _action(step: PlanStep, whom: str = "bounce every member") -> str:
         )
     named = ", ".join(settings_of(step))
     if step.stage < 0 and step.settings and not step.upgrade_from:
-        return f"{whom} with {settings}"
+        return f"{whom} with {named}"
     while_down = []
     if step.deletes_state:
         while_down.append("; delete its state directories while it is stopped")
