@@ -1,5 +1,6 @@
 """An application in one object: consumer, assignor, state stores and changelogs."""
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -207,16 +208,18 @@ def _check_stores(topology: Topology, stores: Sequence[StateStore[Any, Any]]) ->
 @contextmanager
 def signals_as_event() -> Iterator[threading.Event]:
     """Yield an event that the first SIGTERM or SIGINT sets; no other thread can set handlers."""
-    event = threading.Event()
+    event, process = threading.Event(), os.getpid()
     before: dict[int, Any] = {}
 
     def restore() -> None:
         while before:
             signal.signal(*before.popitem())
 
-    def stop(*_: object) -> None:
+    def stop(number: int, _frame: object) -> None:
         restore()
         event.set()
+        if os.getpid() != process:  # a process that a handler has forked ends as ever
+            signal.raise_signal(number)
 
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):

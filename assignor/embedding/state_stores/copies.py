@@ -1,6 +1,7 @@
 """A task on this member: its stores, how far its input is processed, and whether it may run."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from enum import Enum
 
 from assignor.embedding.state_stores.records import NO_COMMIT, NOBODY, Commit, Owner
@@ -99,6 +100,11 @@ class TaskCopy:
                 replica.restored = 0
         if self.replicas:
             self.phase = Phase.BEHIND
+
+    def forget_inputs(self, partitions: Collection[TopicPartition]) -> None:
+        """Take the next record of these input partitions, whatever its offset is."""
+        inputs = {p: at for p, at in self.inputs.items() if p not in partitions}
+        self.commit = replace(self.commit, inputs=inputs)
 
     def close(self) -> None:
         """Close the stores."""

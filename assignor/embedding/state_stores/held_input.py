@@ -194,4 +194,5 @@ def offset_of(record: Any) -> int:
 
 def _time_of(record: Any) -> int:
     time_ms = record.timestamp
-    return int(time_ms()[1] if callable(time_ms) else time_ms)
+    found = time_ms()[1] if callable(time_ms) else time_ms
+    return -1 if found is None else int(found)  # message format v0 has no times

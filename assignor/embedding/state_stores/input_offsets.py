@@ -64,7 +64,14 @@ class InputOffsets:
         if inputs is not self._inputs:
             # What was committed before a rebalance may have been refused in it.
             self._inputs, self._returned = inputs, {}
-        kept = [copy for copy in copies if copy.replicas]
+        kept = []
+        for copy in copies:
+            if copy.replicas:
+                kept.append(copy)
+            elif sought := self.settled & copy.inputs.keys():
+                # No state says how far the task is: the position of the client does.
+                copy.forget_inputs(sought)
+                self.settled -= sought
         wanted = {copy.task: self._to_compare(copy) for copy in kept}
         if not any(wanted.values()):
             return
@@ -122,11 +129,12 @@ class InputOffsets:
         running, found = frozenset(tasks), dict(done)
         dropped = self._held.dropped
         for each, at in positions.items():
-            if at == self._returned.get(each, 0) and each not in done:
+            if at == self._returned.get(each, -1) and each not in done:
                 continue
             task = self._layout.task_of_input(each.topic, each.partition)
             if task in running and each not in dropped and not self._held.has(task, each):
-                if at > found.get(each, self._returned.get(each, 0)):
+                # Also offset 0: with "latest", a member that has none committed begins at the end.
+                if at > found.get(each, self._returned.get(each, -1)):
                     found[each] = at
                 self._returned[each] = at
         return found

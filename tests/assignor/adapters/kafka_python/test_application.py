@@ -165,6 +165,23 @@ def test_the_second_signal_ends_an_application_at_once():
             signal.signal(number, handler)
 
 
+@pytest.mark.usefixtures("alone")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_signal_ends_a_process_that_a_handler_has_forked():
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        with signals_as_event() as event:
+            child = os.fork()
+            if child == 0:
+                signal.raise_signal(signal.SIGTERM)
+                os._exit(0)
+            _, status = os.waitpid(child, 0)
+            assert os.WTERMSIG(status) == signal.SIGTERM
+            assert not event.is_set()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_second_thread_and_a_forked_process_may_not_run_it(broker, tmp_path):
     runs, ended, refused = threading.Event(), threading.Event(), []

@@ -29,6 +29,14 @@ def test_records_that_a_client_returns_again_are_held_once_and_the_later_ones_co
     assert held_offsets(held) == [1, 2]
 
 
+def test_records_without_a_time_come_before_others():
+    """kafka-python reads message format v0, from before Kafka 0.10, with the timestamp None."""
+    held = HeldInput(lambda _, partition: TaskId(0, partition))
+    old = [SimpleNamespace(offset=n, timestamp=None) for n in range(2)]
+    held.hold({WORDS: records(0, 1), TopicPartition("old", 1): old})
+    assert [record for _, _, record in held.of_task(TASK)][:2] == old
+
+
 def test_what_is_dropped_is_unread_from_its_first_record_on():
     held = HeldInput(lambda _, partition: TaskId(0, partition))
     held.hold({WORDS: records(3, 6)})

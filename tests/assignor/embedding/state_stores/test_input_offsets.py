@@ -1,5 +1,6 @@
 """How far tasks have their input: topics made anew, offsets set back, positions to commit."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from uuid import UUID
 
@@ -8,6 +9,7 @@ import pytest
 
 from assignor.embedding import ClusterUnavailable, DictStore
 from assignor.embedding.loops import PolledBatch
+from assignor.embedding.state_stores.copies import TaskCopy
 from assignor.embedding.state_stores.records import Commit, commit_bytes, read_commit
 from encoding import TopicPartition
 from tests.assignor.embedding.state_stores.logs import INPUTS, TASK, Member
@@ -144,7 +146,12 @@ class TestPositions:
     """What can be committed of a batch of a loop, which has the positions of the client."""
 
     def test_the_position_is_committed_behind_the_last_record(self, owner):
-        assert process(owner, 10, 12, {ORDERS: 14, VISITS: 0}) == {ORDERS: 14}
+        assert process(owner, 10, 12, {ORDERS: 14}) == {ORDERS: 14}
+
+    def test_a_partition_without_records_is_committed_from_its_first_offset(self, owner):
+        """Else auto_offset_reset="latest" passes over what arrives while no member reads it."""
+        assert process(owner, 10, 12, {ORDERS: 14, VISITS: 0}) == {ORDERS: 14, VISITS: 0}
+        assert process(owner, 12, 13, {ORDERS: 15, VISITS: 0}) == {ORDERS: 15}
 
     def test_a_position_without_records_is_committed_once(self, owner):
         batch = PolledBatch({}, {ORDERS: 15, VISITS: 2})
@@ -190,10 +197,15 @@ class TestPositions:
 
 def test_a_task_without_stores_has_no_state_to_compare(cluster):
     made = Member(cluster, kind=DictStore)
-    copy = SimpleNamespace(task=TASK, replicas={}, owner=None)
-    made.stores._input.take_over([copy], {TASK: INPUTS})
-    made.stores._input.look(copy, ORDERS, 3)
+    copy, offsets = TaskCopy(TASK, {}), made.stores._input
+    copy.commit = replace(copy.commit, inputs={ORDERS: 20, VISITS: 4})
+    offsets.take_over([copy], {TASK: INPUTS})
+    offsets.look(copy, ORDERS, 3)
     assert made.steps.names == []
+    # A topic that was made anew is read from its first record, and all of them are processed.
+    offsets.settled = frozenset({ORDERS})
+    offsets.take_over([copy], {TASK: INPUTS})
+    assert (copy.inputs, offsets.settled) == ({VISITS: 4}, frozenset())
     made.stores.close()
 
 
