@@ -63,7 +63,7 @@ PROGRAM plan --from 2.3.1 --to 4.1  # over a bridge release
 PROGRAM plan --from 2.4.1 --to 4.1 --uses ktable,static,iq
 PROGRAM plan --from 3.4.0 --to 3.5.1  # a setting that ends members
 PROGRAM plan --from 3.9 --to native  # one bounce, can be rolled back
-PROGRAM plan --from 3.9 --to 4.3 --uses eos-v2 --session-timeout-ms 10000
+PROGRAM plan --from 3.9 --to 4.3 --uses eos-v2
 PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # saved
 PROGRAM plan --bootstrap-server HOST:9092 --group g --from 3.9 --to 4.3
 PROGRAM plan --problem g.json --from 3.9 --to 4.3 --report plan.html

@@ -39,9 +39,9 @@ SIGNS: Final = {
     Use.KTABLE: "aggregations of KTables; repartition topics change in 3.5",
     Use.STATIC: "members have group.instance.id",
     Use.IQ: "stores are queried, or application.server is set",
-    Use.EOS: "processing.guarantee is not at_least_once; better give its version:",
-    Use.EOS_V1: "members run exactly_once now; a bounce may switch them to exactly_once_v2",
-    Use.EOS_V2: "members run exactly_once_v2 or exactly_once_beta now: no such bounce",
+    Use.EOS: "processing.guarantee is not at_least_once; the version, if known:",
+    Use.EOS_V1: "members run exactly_once now; a bounce may switch them to v2",
+    Use.EOS_V2: "members run exactly_once_v2 or exactly_once_beta now",
     Use.REGEX: "topics are subscribed by a pattern; concerns --to streams only",
 }
 """What shows in an application that it uses a feature."""
