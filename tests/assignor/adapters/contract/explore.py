@@ -8,6 +8,7 @@ Exit status 1: a rule did not hold; its first sequences are printed.
 import itertools
 import logging
 import os
+import random
 import sys
 import time
 from collections import Counter
@@ -72,12 +73,15 @@ def play(loop, sequence, reset="earliest"):
     """Run a sequence against a loop with `auto_offset_reset`; return the run."""
     run = LOOPS[loop]([EVENTS[name] for name in sequence], reset)
     kept, logging.lastResort = logging.lastResort, None
+    drawn = random.getstate()
+    random.seed(0)  # kafka-python draws how long it waits before it asks again
     try:
         run.play()
     except Exception as error:  # noqa: BLE001 neither the loop nor the member may raise it
         run.broken.insert(0, f"raised: {type(error).__name__}: {error}")
     finally:
         logging.lastResort = kept
+        random.setstate(drawn)
     return run
 
 
