@@ -184,7 +184,7 @@ def _own_release(saved: SavedGroup, given: Release | None) -> Release | None:
 def _assumed_release(saved: SavedGroup, release: str, given: Release | None) -> tuple[str, ...]:
     """Return that a release is one of several that fit, as a sentence; often nothing."""
     common = saved.common_releases
-    if len(common) < 2 or given is not None:  # noqa: PLR2004 one release is no choice
+    if given is not None or len(common) <= 1:
         return ()
     return (
         (

@@ -78,7 +78,7 @@ def mend_fetched_records(consumer: Any) -> None:
 def drop_fetched(consumer: Any, partitions: Collection[Any]) -> None:
     """Have a `KafkaConsumer` fetch partitions again, also if a seek leaves them where they are.
 
-    It keeps what it has fetched at the offset that is sought, of a former topic, too.
+    It keeps what it has fetched at the offset that is sought, also of a former topic.
     """
     fetcher = getattr(consumer, "_fetcher", None)
     if fetcher is None:
