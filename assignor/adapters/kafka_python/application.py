@@ -29,7 +29,7 @@ from assignor.embedding import (
     check_kinds,
 )
 from assignor.embedding.loops import CLOSED
-from assignor.embedding.query_server import Answer, QueryServer
+from assignor.embedding.query_server import Answer, QueryLimits, QueryServer
 from assignor.errors import ConfigError, TopologyError
 from assignor.topology import Topology
 
@@ -144,7 +144,9 @@ class StreamsApplication:
             both = EitherEvent(ended, self._closing)
             run_tasks(self.consumer, self.stores, self._handle, stop=both)
 
-    def serve_queries(self, store: StateStore[Any, Any], answer: Answer) -> None:
+    def serve_queries(
+        self, store: StateStore[Any, Any], answer: Answer, *, limits: QueryLimits | None = None
+    ) -> None:
         """Answer `GET /KEY` on the member's endpoint until the application is closed.
 
         See `QueryServer`: any member answers, with the state of the one that has the key.
@@ -152,14 +154,19 @@ class StreamsApplication:
         Args:
             store: whose tasks have the keys.
             answer: called with the key, and with the stores of its task; returns the body.
+            limits: of what queries may cost; default: `QueryLimits()`.
 
         Raises:
             ConfigError: the application was made without `endpoint=`.
+            ModuleNotFoundError: the extra `queries` is not installed.
             OSError: the endpoint cannot be listened on.
         """
         if self._endpoint is None:
             raise ConfigError("queries need an address to listen on; set endpoint='host:port'")
-        server = QueryServer(self._endpoint, self.assignor, self.stores, store, answer)
+        limits = limits or QueryLimits()
+        server = QueryServer(
+            self._endpoint, self.assignor, self.stores, store, answer, limits=limits
+        )
         self._resources.callback(server.close)
 
     def close(self) -> None:
