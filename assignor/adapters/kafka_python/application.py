@@ -63,6 +63,8 @@ class StreamsApplication:
         on_bad_record: what becomes of a record that cannot be deserialized (by `key_deserializer`
             and `value_deserializer`) or processed, or whose writes are too large for a broker: a
             `BadRecordAction`, `DeadLetter(TOPIC)`, or a function of a `BadRecord` that returns one.
+            If it is not `FAIL`, which is the default, records are deserialized one by one, when
+            they are processed.
         options: those that `help(streams_consumer)` explains, such as `num_standby_replicas=1` and
             `state_dir=` (one directory a process), and settings of `KafkaConsumer`, which the
             changelogs have, too.
@@ -107,7 +109,8 @@ class StreamsApplication:
         check_handler(handle)
         client = dict(given.client)
         check_option("internal_topics", given.member.get("internal_topics"))
-        self._handle = _deserialized(client, handle)
+        is_decided = on_bad_record is not BadRecordAction.FAIL
+        self._handle = _deserialized(client, handle) if is_decided else handle
         internal_topics = given.member.get("internal_topics") or InternalTopicSettings()
         self._endpoint = given.member.get("endpoint")
         with ExitStack() as resources:

@@ -106,8 +106,8 @@ def test_each_stage_writes_a_dead_letter_and_all_else_counts(broker, tmp_path):
     assert {len(record.value) for record in records_of(broker, "out")} == {1}
 
 
-def test_by_default_the_error_has_topic_partition_and_offset(broker, tmp_path):
-    with application(broker, tmp_path) as app:
+def test_a_decision_to_fail_has_topic_partition_and_offset(broker, tmp_path):
+    with application(broker, tmp_path, on_bad_record=lambda _: BadRecordAction.FAIL) as app:
         with pytest.raises(UnreadableRecord) as raised:
             run_to_the_end(app, broker)
         error = raised.value
@@ -145,4 +145,5 @@ def test_deserializers_of_the_client_s_kind_get_topic_and_headers(broker, tmp_pa
 
 def test_what_is_no_deserializer_is_refused(broker, tmp_path):
     with pytest.raises(ConfigError, match="value_deserializer='json'"):
-        application(broker, tmp_path, value_deserializer="json")
+        options = {"value_deserializer": "json", "on_bad_record": BadRecordAction.SKIP}
+        application(broker, tmp_path, **options)
