@@ -40,6 +40,11 @@ class _Assignor(LazyGroup):
             "negotiate",
             "Show which versions a leader answers with, and what each member does next.",
         ),
+        "reset": Subcommand(
+            "assignor.cli.reset.command",
+            "reset",
+            "Take an application back to its beginning: offsets, topics, state.",
+        ),
         "sample": Subcommand("assignor.cli.sample", "sample", "Write sample groups of any size."),
         "size": Subcommand(
             "assignor.cli.size.command", "size", "Report the size of a group's metadata."

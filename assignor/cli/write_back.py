@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assignor.cli.toolkit import AnswerIsNo, Command, EnvironmentFailed, format_option, say
-from assignor.cli.toolkit.connect import NO_BROKER, connect_options, connected, target_of
+from assignor.cli.toolkit.connect import (
+    NO_BROKER,
+    check_stopped,
+    connect_options,
+    connected,
+    target_of,
+)
 from assignor.cli.toolkit.text import SENTENCE_LIMIT, print_line
 from assignor.embedding import ClusterUnavailable, MemberStopped, StateDirectoryLocked
 from assignor.embedding.write_back import (
@@ -114,29 +120,10 @@ def _run(target: "Target", kept: Sequence[KeptTask], *, is_executed: bool) -> li
         from assignor.adapters.kafka_python import KafkaChangelogs  # noqa: PLC0415 an extra
 
         for group_id in sorted({each.application_id for each in kept if not each.problem}):
-            _check_stopped(admin, group_id)
+            check_stopped(admin, group_id)
         settings: Any = {"bootstrap_servers": list(target.servers), **target.settings}
         with closing(KafkaChangelogs(**settings)) as access:
             return [_result(admin, access, each, is_executed=is_executed) for each in kept]
-
-
-def _check_stopped(admin: "Admin", group_id: str) -> None:
-    """Check that a group has no members.
-
-    Raises:
-        AnswerIsNo: it has some; a static member is one until its session ends.
-    """
-    from assignor.adapters.admin import describe_group  # noqa: PLC0415 an extra
-
-    members = describe_group(admin, group_id).members
-    if members:
-        first = min(members, key=lambda member: member.member_id)
-        static = "" if first.instance_id is None else f", static as {shown(first.instance_id)}"
-        raise AnswerIsNo(
-            f"group {shown(group_id)} has {len(members)} members, such as "
-            f"{shown(first.member_id)} on {shown(first.client_host)}{static}; stop all of them, and"
-            " wait for the session timeout of those that do not leave"
-        )
 
 
 def _result(
@@ -166,7 +153,7 @@ def _run_task(
 
     def set_all(offsets: Mapping[TopicPartition, int]) -> None:
         admin.again()
-        _check_stopped(admin, kept.application_id)
+        check_stopped(admin, kept.application_id)
         set_offsets(admin, kept.application_id, offsets)
 
     number = kept.task.partition

@@ -5,6 +5,7 @@ The package is independent of the Kafka client: `ClusterAccess` is the interface
 client's.
 """
 
+from assignor.embedding.clean_up import LocalTask, local_tasks
 from assignor.embedding.cluster_view import ClusterKnowledge, ClusterWatch, lags_or_prior
 from assignor.embedding.commit_metadata import COMMIT_METADATA, is_members_commit
 from assignor.embedding.errors import (
@@ -12,7 +13,6 @@ from assignor.embedding.errors import (
     ChangelogLost,
     ClusterUnavailable,
     CopiesKept,
-    ErrorPause,
     ListenerFailed,
     LostPosition,
     MemberStopped,
@@ -50,7 +50,6 @@ from assignor.embedding.state_stores import (
     JSON,
     TEXT,
     ChangelogAccess,
-    ChangelogRecord,
     DictStore,
     FollowedStore,
     Handler,
@@ -74,14 +73,12 @@ __all__ = [
     "TEXT",
     "ChangelogAccess",
     "ChangelogLost",
-    "ChangelogRecord",
     "ClusterAccess",
     "ClusterKnowledge",
     "ClusterUnavailable",
     "ClusterWatch",
     "CopiesKept",
     "DictStore",
-    "ErrorPause",
     "ExistingTopic",
     "FollowedStore",
     "Handler",
@@ -93,6 +90,7 @@ __all__ = [
     "KeyHosts",
     "LeaderFacts",
     "ListenerFailed",
+    "LocalTask",
     "LogRange",
     "LostPosition",
     "MemberStopped",
@@ -121,6 +119,7 @@ __all__ = [
     "key_hosts",
     "knowledge_of",
     "lags_or_prior",
+    "local_tasks",
     "murmur2",
     "partition_for_key",
     "setting_warnings",

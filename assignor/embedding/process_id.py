@@ -34,7 +34,8 @@ from encoding import TaskId, shown
 from probing.persisted_formats import PersistedSettings
 from probing.topologies import Reached
 
-_LOCK = "process.lock"
+LOCK_NAME: Final = "process.lock"
+"""File that is locked while a process uses the directory."""
 _CONSERVATIVE = PersistedSettings()
 _TASK_DIR = re.compile("([0-9]{1,9})_([0-9]{1,9})")
 
@@ -75,9 +76,9 @@ class LockedDirectory:
             check_links(self.path.absolute())
             self.path = self.path.resolve()
             self.path.mkdir(parents=True, exist_ok=True)
-            check_no_link(self.path / _LOCK)
+            check_no_link(self.path / LOCK_NAME)
             # A singleton per path and process: it counts its users, so that consumers share it.
-            self._lock = FileLock(self.path / _LOCK, is_singleton=True, thread_local=False)
+            self._lock = FileLock(self.path / LOCK_NAME, is_singleton=True, thread_local=False)
             self._lock.acquire(timeout=0)
         except Timeout:
             raise StateDirectoryLocked(str(self.path)) from None
@@ -288,7 +289,7 @@ def unchanged_memory(path: Path) -> Iterator[Mapping[bytes, Reached]]:
         StoreError: the directory cannot be read, or the memory is damaged.
     """
     # A process that uses the directory has created the lock file.
-    lock = LockedDirectory(path) if (path / _LOCK).exists() else None
+    lock = LockedDirectory(path) if (path / LOCK_NAME).exists() else None
     try:
         yield read_reached(path)
     finally:

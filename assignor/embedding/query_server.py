@@ -3,38 +3,51 @@
 It has no users and no encryption: bind it to an address that only the application's hosts reach,
 or use `TaskStores.local_state` and `hosts_for_key` in the web framework of your service.
 
+waitress (extra `queries`) receives and sends: a client that is slow, idle or hostile costs a
+connection of a limited number for a limited time, and neither a thread nor memory.
+
 `assignor.embedding` does not export it, because most members do not need what it imports.
 """
 
+import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Protocol, Self
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
+from assignor.config import refused
 from assignor.embedding.errors import StoreNotHeld
+from assignor.embedding.limited_http import LimitedServer
 from assignor.embedding.queries import KeyHosts
 from assignor.embedding.state_stores import StateStore, TaskState, TaskStores
 from assignor.errors import ConfigError, MissingSourceTopic
 from assignor.logs import line_logger
 from assignor.rebalance import parse_endpoint
-from encoding import HostInfo
+from encoding import HostInfo, shown
 
 _log = line_logger(__name__)
 
 Answer = Callable[[bytes, TaskState], bytes]
 """Key and the stores of its task -> body of the response."""
 
-_TIMEOUT_S: Final = 5.0
-_ANSWER_BYTES: Final = 64 << 20
-_HERE: Final = "/here/"
-_OK: Final = 200
-_FAILED: Final = 500
-_UNAVAILABLE: Final = 503
+_MOST_S: Final = 24 * 3600
+_PIECE: Final = 128 << 10
+"""In such pieces, an answer goes to the disk without a second copy in memory."""
+_MARK: Final = "Streams-Query"
+"""Header of members: `here` in a request that is not passed on, `answer` in responses."""
+_OK: Final = "200 OK"
+_BAD_REQUEST: Final = "400 Bad Request"
+_NOT_ALLOWED: Final = "405 Method Not Allowed"
+_FAILED: Final = "500 Internal Server Error"
+_UNAVAILABLE: Final = "503 Service Unavailable"
 _TRY_AGAIN: Final = b"no member has this key at the moment; try again\n"
+_SEE_LOG: Final = b"the query failed; see the log of the member that has this key\n"
+_MARKS_OF_URLS: Final = b"a key is percent-encoded: its ? is %3F, its # is %23\n"
+
+_Response = tuple[str, bytes]
 
 
 class RoutesKeys(Protocol):
@@ -45,11 +58,53 @@ class RoutesKeys(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryLimits:
+    """What queries of a member may cost.
+
+    Attributes:
+        connections: open at a time; others wait to be accepted.
+        threads: queries that are answered at a time; others wait.
+        connection_s: how long a connection may last, from its start until its answer is read; a
+            client that uses it for further queries must repeat one that is cut off.
+        peer_s: how long another member may take for its answer.
+        answer_bytes: most bytes of an answer.
+
+    Raises:
+        ConfigError: a value is not a positive number.
+    """
+
+    connections: int = 64
+    threads: int = 4
+    connection_s: float = 30.0
+    peer_s: float = 5.0
+    answer_bytes: int = 64 << 20
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        for name in ("connections", "threads", "answer_bytes"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise refused(name, value, "a number from 1 on")
+        for name in ("connection_s", "peer_s"):
+            value = getattr(self, name)
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | float)
+                or not 0 < value <= _MOST_S
+            ):
+                raise refused(name, value, f"a number of seconds above 0, up to {_MOST_S}")
+
+
+_LIMITS: Final = QueryLimits()
+
+
 class QueryServer:
     """Answers `GET /KEY` on the member's endpoint, on threads of its own, until it is closed.
 
-    A key that another member has is asked for there: at the active task, or at a standby while that
-    cannot be reached. The status is 503 while no member can answer, and 500 if `answer` raises.
+    KEY is percent-encoded. A key that another member has is asked for there: at the active task, or
+    at a standby if that cannot be reached or has the task no longer. An answer is complete or none.
+    The status is 503 while no member can answer, and 500 if `answer` raises, wherever it runs.
 
     Args:
         endpoint: `host:port`, as given to the assignor.
@@ -57,9 +112,11 @@ class QueryServer:
         stores: the state of the member's tasks.
         store: whose tasks have the keys.
         answer: called with the key, and with the stores of its task.
+        limits: of what queries may cost.
 
     Raises:
         ConfigError: the endpoint is not `host:port`.
+        ModuleNotFoundError: the extra `queries` is not installed.
         OSError: it cannot be listened on.
     """
 
@@ -70,27 +127,29 @@ class QueryServer:
         stores: TaskStores,
         store: StateStore[Any, Any],
         answer: Answer,
+        *,
+        limits: QueryLimits = _LIMITS,
     ) -> None:
         own = parse_endpoint(endpoint)
         if own is None:
-            raise ConfigError(f"endpoint {endpoint!r} is not host:port")
+            raise ConfigError(f"endpoint {shown(repr(endpoint))} is not host:port")
         self._own = own
         self._assignor = assignor
         self._stores = stores
         self._store = store
         self._answer = answer
-        self._server = ThreadingHTTPServer(own, partial(_Handler, self.response))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, name="state-queries", daemon=True
+        self._limits = limits
+        self._server = LimitedServer(
+            own,
+            self._respond,
+            connections=limits.connections,
+            threads=limits.threads,
+            connection_s=limits.connection_s,
         )
-        self._thread.start()
 
     def close(self) -> None:
-        """Answer no more."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        """Answer no more; queries that are being answered have as long as another member has."""
+        self._server.close(wait_s=self._limits.peer_s)
 
     def __enter__(self) -> Self:
         """Return the server."""
@@ -100,20 +159,19 @@ class QueryServer:
         """Close it."""
         self.close()
 
-    def response(self, path: str) -> tuple[int, bytes]:
-        """Return status and body for `/KEY`, or for `/here/KEY`, which is not passed on."""
-        is_passed_on = path.startswith(_HERE)
-        key = unquote_to_bytes(path.removeprefix(_HERE if is_passed_on else "/"))
+    def response(self, key: bytes, *, is_passed_on: bool) -> _Response:
+        """Return status and body for a key; one that was passed on is answered here or nowhere."""
         try:
             hosts = self._assignor.hosts_for_key(self._store.name, key)
         except MissingSourceTopic:
             return _UNAVAILABLE, _TRY_AGAIN
         for host in self._asked(hosts, is_passed_on=is_passed_on):
-            with suppress(StoreNotHeld, HTTPException, OSError):
-                if host != self._own:
-                    return _OK, _asked_at(host, key)
-                state = self._stores.local_state(self._store, hosts.partition)
-                return _OK, self._answer(key, state)
+            if host == self._own:
+                found = self._here(key, hosts.partition)
+            else:
+                found = _asked_at(host, key, self._limits)
+            if found is not None:
+                return found
         return _UNAVAILABLE, _TRY_AGAIN
 
     def _asked(self, hosts: KeyHosts, *, is_passed_on: bool) -> list[HostInfo]:
@@ -122,49 +180,75 @@ class QueryServer:
             return [self._own]
         return [hosts.active, *hosts.standby]
 
-
-class _Handler(BaseHTTPRequestHandler):
-    """A request; `response` is called with its path."""
-
-    timeout = _TIMEOUT_S
-
-    def __init__(self, response: Callable[[str], tuple[int, bytes]], *given: Any) -> None:
-        self._response = response
-        super().__init__(*given)
-
-    def do_GET(self) -> None:
-        """Answer the request."""
+    def _here(self, key: bytes, partition: int) -> _Response | None:
+        """Answer with the state of this member; None if it has the task no longer."""
         try:
-            status, body = self._response(self.path)
+            body: object = self._answer(key, self._stores.local_state(self._store, partition))
+        except StoreNotHeld:
+            return None
+        if not isinstance(body, bytes):
+            raise TypeError(f"the function that answers queries returned {type(body).__name__}")
+        if len(body) > self._limits.answer_bytes:
+            raise ValueError(
+                f"an answer has {len(body)} bytes, more than QueryLimits.answer_bytes allows:"
+                f" {self._limits.answer_bytes}"
+            )
+        return _OK, body
+
+    def _respond(
+        self, environ: Mapping[str, Any], start: Callable[[str, list[tuple[str, str]]], object]
+    ) -> Iterable[bytes]:
+        """Answer a request, by WSGI (PEP 3333)."""
+        path = environ["REQUEST_URI"]
+        status, body = _BAD_REQUEST, _MARKS_OF_URLS
+        try:
+            if environ["REQUEST_METHOD"] != "GET":
+                status, body = _NOT_ALLOWED, b"a query is a GET\n"
+            elif path.startswith("/") and not {"?", "#"} & {*path}:
+                is_passed_on = environ.get("HTTP_STREAMS_QUERY") == "here"
+                key = unquote_to_bytes(path[1:])
+                status, body = self.response(key, is_passed_on=is_passed_on)
         except Exception:  # noqa: BLE001 a defect of the application's function: log it, and answer
-            _log.exception("the query %s failed", self.path)
-            status, body = _FAILED, b"the query failed; see the log of this member\n"
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+            _log.exception("the query %s failed", shown(path))
+            status, body = _FAILED, _SEE_LOG
+        headers = {
+            "Content-Length": str(len(body)),
+            "Content-Type": "application/octet-stream",
+            "X-Content-Type-Options": "nosniff",
+            _MARK: "answer",
+        }
+        start(status, [*headers.items()])
+        return (body[at : at + _PIECE] for at in range(0, len(body), _PIECE))
 
-    def log_message(self, form: str, *values: Any) -> None:
-        """Log a request at DEBUG."""
-        _log.debug(form, *values)
 
-
-def _asked_at(host: HostInfo, key: bytes) -> bytes:
-    """Return the answer of another member.
-
-    Raises:
-        HTTPException: it cannot answer.
-        OSError: it cannot be reached.
-    """
-    connection = HTTPConnection(host.host, host.port, timeout=_TIMEOUT_S)
+def _asked_at(host: HostInfo, key: bytes, limits: QueryLimits) -> _Response | None:
+    """Return the whole answer of another member; None if it has none, or cannot be reached."""
+    connection = HTTPConnection(host.host, host.port, timeout=limits.peer_s)
+    # A timeout of a socket is one of each read: an answer that comes byte by byte has none.
+    end = threading.Timer(limits.peer_s, _cut, [connection])
+    end.daemon = True
+    end.start()
     try:
-        connection.request("GET", _HERE + quote_from_bytes(key, safe=""))
+        path = "/" + quote_from_bytes(key, safe="")
+        connection.request("GET", path, headers={_MARK: "here"})
         response = connection.getresponse()
-        if response.status != _OK:
-            raise HTTPException(f"status {response.status}")
-        body = response.read(_ANSWER_BYTES + 1)
-        if len(body) > _ANSWER_BYTES:
-            raise HTTPException(f"more than {_ANSWER_BYTES} bytes")
-        return body
+        status = f"{response.status} {response.reason}"
+        if response.getheader(_MARK) != "answer" or status not in (_OK, _FAILED):
+            return None
+        if response.length is None or response.length > limits.answer_bytes:
+            return None
+        return status, response.read()
+    except (HTTPException, OSError, ValueError) as error:
+        _log.debug("the query of a key at %s:%d: %r", host.host, host.port, error)
+        return None
     finally:
+        end.cancel()
         connection.close()
+
+
+def _cut(connection: HTTPConnection) -> None:
+    """End what waits for a connection's socket."""
+    taken = connection.sock
+    if taken is not None:
+        with suppress(OSError):  # it is closed already
+            taken.shutdown(socket.SHUT_RDWR)

@@ -29,7 +29,7 @@ from assignor.inspection.streams_groups.values import (
     StreamsTasks,
     sorted_tasks,
 )
-from assignor.inspection.tasks import is_changelog
+from assignor.inspection.tasks import is_changelog, is_internal
 from assignor.inspection.topology_values import FamilyLook, FormLook, TopologiesLook
 from assignor.inspection.values import (
     STREAMS_PROTOCOL,
@@ -78,6 +78,7 @@ __all__ = [
     "inspect_group",
     "is_broker_side",
     "is_changelog",
+    "is_internal",
     "is_present",
     "is_settling",
     "look_at_member",

@@ -88,7 +88,7 @@ def partition_counts(look: GroupInspection) -> Iterator[str]:
             yield (
                 f"{shown(source.topic)} has {size} partitions, and the group committed offsets of"
                 f" partition {seen - 1}: it was created again with fewer; reset the application"
-                " (kafka-streams-application-reset.sh) before its members start"
+                " (assignor reset) before its members start"
             )
         odd = [
             row
@@ -102,8 +102,8 @@ def partition_counts(look: GroupInspection) -> Iterator[str]:
                 f"{shown(source.topic)} has {size} partitions, and the group committed offsets"
                 f" below partition {seen} only, as many as its internal topics allow: {listed}."
                 " Partitions were added: Kafka Streams ends with 'Existing internal topic has"
-                " invalid partitions'; reset the application (kafka-streams-application-reset.sh),"
-                " or move it to a new topic"
+                " invalid partitions'; copy its records to a new topic, and reset the application"
+                ' ("More partitions" in docs/change-topology.md)'
             )
 
 

@@ -5,7 +5,13 @@ Only this package, `assignor.embedding` and `assignor.levels` read and write fil
 
 from assignor.stores.checkpoints import Checkpoint
 from assignor.stores.disk import Disk, FolderDisk
-from assignor.stores.errors import LaterRelease, RecordTooLarge, StoreError, store_errors
+from assignor.stores.errors import (
+    LaterRelease,
+    OutputTooLarge,
+    RecordTooLarge,
+    StoreError,
+    store_errors,
+)
 from assignor.stores.files import read_sealed, seal, unseal, write_sealed
 from assignor.stores.fingerprint import Fingerprint, fingerprint_of
 from assignor.stores.offload import OffloadedPlans
@@ -36,6 +42,7 @@ __all__ = [
     "GroupSnapshot",
     "LaterRelease",
     "OffloadedPlans",
+    "OutputTooLarge",
     "PlanStore",
     "ProcessRecord",
     "RecordTooLarge",

@@ -36,6 +36,10 @@ class RecordTooLarge(StoreError):
     """A record of a changelog is larger than the broker allows; the message says what to do."""
 
 
+class OutputTooLarge(StoreError):
+    """A record to another topic is larger than the broker allows; the message says what to do."""
+
+
 @contextmanager
 def store_errors(name: str, *, problem: str, remedy: str) -> Iterator[None]:
     """Convert every error of reading a file's content into one `StoreError`.

@@ -13,7 +13,14 @@ from assignor.adapters.admin.client import (
     Target,
     open_admin,
 )
-from assignor.adapters.admin.facts import cluster_facts, committed_offsets, partition_counts
+from assignor.adapters.admin.facts import (
+    EARLIEST,
+    LATEST,
+    cluster_facts,
+    committed_offsets,
+    offsets_of_topics,
+    partition_counts,
+)
 from assignor.adapters.admin.features import read_all_features, read_features, update_features
 from assignor.adapters.admin.groups import (
     describe_group,
@@ -24,15 +31,18 @@ from assignor.adapters.admin.groups import (
 from assignor.adapters.admin.inspect import look_at_all_groups, look_at_group
 from assignor.adapters.admin.level_sources import ClusterFeature, GroupLevels
 from assignor.adapters.admin.level_topic import FeatureTopic, ReachedTopic
-from assignor.adapters.admin.offsets import set_offsets
+from assignor.adapters.admin.offsets import remove_offsets, set_offsets
 from assignor.adapters.admin.properties import (
     client_settings,
     positive_milliseconds,
     read_properties,
 )
+from assignor.adapters.admin.topics import delete_topics
 from assignor.adapters.servers import parse_servers
 
 __all__ = [
+    "EARLIEST",
+    "LATEST",
     "Admin",
     "BrokerError",
     "ClusterFeature",
@@ -45,11 +55,13 @@ __all__ = [
     "client_settings",
     "cluster_facts",
     "committed_offsets",
+    "delete_topics",
     "describe_group",
     "describe_settled",
     "list_groups",
     "look_at_all_groups",
     "look_at_group",
+    "offsets_of_topics",
     "open_admin",
     "parse_servers",
     "partition_counts",
@@ -57,6 +69,7 @@ __all__ = [
     "read_all_features",
     "read_features",
     "read_properties",
+    "remove_offsets",
     "set_offsets",
     "settled_members",
     "update_features",

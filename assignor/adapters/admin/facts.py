@@ -119,14 +119,33 @@ def _leaders(topics: Mapping[str, _Topic], names: Iterable[str]) -> dict[TopicPa
     }
 
 
-def partition_counts(admin: Admin, names: Iterable[str]) -> dict[str, int]:
+def partition_counts(admin: Admin, names: Iterable[str] | None = None) -> dict[str, int]:
     """Return the numbers of partitions of the topics that exist and may be described.
+
+    Args:
+        admin: the connected admin client.
+        names: of the topics; None: all.
 
     Raises:
         BrokerError, NotAuthorized: as in `Admin.ask`.
     """
     topics = _read_topics(admin)
-    return {name: topics[name].facts.partitions for name in sorted(topics.keys() & {*names})}
+    wanted = topics.keys() if names is None else topics.keys() & {*names}
+    return {name: topics[name].facts.partitions for name in sorted(wanted)}
+
+
+def offsets_of_topics(
+    admin: Admin, names: Iterable[str], timestamp: int
+) -> dict[TopicPartition, int]:
+    """Return the offset of each partition of topics, as `offsets_at` does.
+
+    Topics that do not exist and partitions without a leader are left out.
+
+    Raises:
+        BrokerError, NotAuthorized: as in `Admin.ask`.
+    """
+    topics = _read_topics(admin)
+    return offsets_at(admin, _leaders(topics, topics.keys() & {*names}), timestamp)
 
 
 def _read_topics(admin: Admin) -> dict[str, _Topic]:
@@ -210,12 +229,13 @@ def committed_offsets(admin: Admin, group_id: str) -> dict[TopicPartition, int]:
 def offsets_at(
     admin: Admin, leaders: Mapping[TopicPartition, int], timestamp: int
 ) -> dict[TopicPartition, int]:
-    """Return the end offsets (`LATEST`) or first offsets (`EARLIEST`) of partitions.
+    """Return the end offsets, the first ones, or those of a time.
 
     Args:
         admin: the connected admin client.
         leaders: the partitions, each with the node id of its leader; one request for each leader.
-        timestamp: `LATEST` or `EARLIEST`.
+        timestamp: `LATEST`, `EARLIEST`, or milliseconds since 1970: the offset of the first record
+            that is not older, or -1 if there is none.
 
     Raises:
         BrokerError, NotAuthorized: as in `Admin.ask`.
@@ -237,7 +257,8 @@ def offsets_at(
                     # The offset of a partition that moves stays unknown.
         return found
 
-    return admin.ask("show end offsets" if timestamp == LATEST else "show first offsets", ask)
+    doing = {LATEST: "show end offsets", EARLIEST: "show first offsets"}
+    return admin.ask(doing.get(timestamp, "show the offsets of a time"), ask)
 
 
 def _offsets_request(partitions: Iterable[TopicPartition], timestamp: int) -> ListOffsetsRequest:

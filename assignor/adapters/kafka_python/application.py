@@ -3,9 +3,12 @@
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any, Final, Self, Unpack
+
+from kafka.serializer import Deserializer
 
 from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
@@ -19,17 +22,21 @@ from assignor.adapters.kafka_python.processing import COMMITS_ITSELF, run_tasks
 from assignor.adapters.kafka_python.settings import ConsumerSettings
 from assignor.adapters.membership import ApplicationMemberKeywords, check_option, documented
 from assignor.adapters.threads import EitherEvent, OneThread
-from assignor.config import check_handler
+from assignor.config import check_handler, refused
 from assignor.embedding import (
     InternalTopicSettings,
     MemberStopped,
     StateStore,
     TaskState,
     TaskStores,
+    UnreadableRecord,
     check_kinds,
+    error_text,
+    is_interrupt,
 )
+from assignor.embedding.bad_records import BadRecordAction, OnBadRecord
 from assignor.embedding.loops import CLOSED
-from assignor.embedding.query_server import Answer, QueryServer
+from assignor.embedding.query_server import Answer, QueryLimits, QueryServer
 from assignor.errors import ConfigError, TopologyError
 from assignor.topology import Topology
 
@@ -53,6 +60,11 @@ class StreamsApplication:
         bootstrap_servers: `host:port`, or several.
         stores: all state stores of the topology, as `SqliteStore` or `DictStore`.
         tell: called with a sentence after each assignment, restoration and error.
+        on_bad_record: what becomes of a record that cannot be deserialized (by `key_deserializer`
+            and `value_deserializer`) or processed, or whose writes are too large for a broker: a
+            `BadRecordAction`, `DeadLetter(TOPIC)`, or a function of a `BadRecord` that returns one.
+            If it is not `FAIL`, which is the default, records are deserialized one by one, when
+            they are processed.
         options: those that `help(streams_consumer)` explains, such as `num_standby_replicas=1` and
             `state_dir=` (one directory a process), and settings of `KafkaConsumer`, which the
             changelogs have, too.
@@ -79,6 +91,7 @@ class StreamsApplication:
         bootstrap_servers: str | Sequence[str],
         stores: Sequence[StateStore[Any, Any]] = (),
         tell: Callable[[str], object] = lambda _: None,
+        on_bad_record: OnBadRecord = BadRecordAction.FAIL,
         **options: Unpack[ApplicationKeywords],
     ) -> None:
         given = consumer_options(
@@ -94,12 +107,14 @@ class StreamsApplication:
             raise ConfigError(COMMITS_ITSELF)
         _check_stores(topology, stores)
         check_handler(handle)
+        client = dict(given.client)
         check_option("internal_topics", given.member.get("internal_topics"))
-        self._handle = handle
+        is_decided = on_bad_record is not BadRecordAction.FAIL
+        self._handle = _deserialized(client, handle) if is_decided else handle
         internal_topics = given.member.get("internal_topics") or InternalTopicSettings()
         self._endpoint = given.member.get("endpoint")
         with ExitStack() as resources:
-            access = KafkaChangelogs(**given.client)
+            access = KafkaChangelogs(**client)
             resources.callback(access.close)
             self.stores = TaskStores(
                 topology,
@@ -109,10 +124,11 @@ class StreamsApplication:
                 state_dir=given.member.get("state_dir"),
                 tell=tell,
                 delete_retention_ms=internal_topics.delete_retention_ms,
+                on_bad_record=on_bad_record,
             )
             resources.callback(self.stores.close)
             given.member["listener"] = self.stores
-            self.consumer = connected_consumer(topology, given)
+            self.consumer = connected_consumer(topology, replace(given, client=client))
             resources.callback(self.consumer.close)
             self._resources = resources.pop_all()
         self._running, self._closing = OneThread(), threading.Event()
@@ -144,7 +160,9 @@ class StreamsApplication:
             both = EitherEvent(ended, self._closing)
             run_tasks(self.consumer, self.stores, self._handle, stop=both)
 
-    def serve_queries(self, store: StateStore[Any, Any], answer: Answer) -> None:
+    def serve_queries(
+        self, store: StateStore[Any, Any], answer: Answer, *, limits: QueryLimits | None = None
+    ) -> None:
         """Answer `GET /KEY` on the member's endpoint until the application is closed.
 
         See `QueryServer`: any member answers, with the state of the one that has the key.
@@ -152,14 +170,19 @@ class StreamsApplication:
         Args:
             store: whose tasks have the keys.
             answer: called with the key, and with the stores of its task; returns the body.
+            limits: of what queries may cost; default: `QueryLimits()`.
 
         Raises:
             ConfigError: the application was made without `endpoint=`.
+            ModuleNotFoundError: the extra `queries` is not installed.
             OSError: the endpoint cannot be listened on.
         """
         if self._endpoint is None:
             raise ConfigError("queries need an address to listen on; set endpoint='host:port'")
-        server = QueryServer(self._endpoint, self.assignor, self.stores, store, answer)
+        limits = limits or QueryLimits()
+        server = QueryServer(
+            self._endpoint, self.assignor, self.stores, store, answer, limits=limits
+        )
         self._resources.callback(server.close)
 
     def close(self) -> None:
@@ -190,6 +213,46 @@ class StreamsApplication:
     def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
+
+
+def _deserialized(
+    client: MutableMapping[str, Any], handle: Callable[[Any, TaskState], object]
+) -> Callable[[Any, TaskState], object]:
+    """Return a function that deserializes records as the client would, which then does not.
+
+    The bytes of a record are still known when its deserializer raises.
+    """
+    names = ("key", "value")
+    given = {name: client.pop(f"{name}_deserializer", None) for name in names}
+    found = {name: _deserializer(name, each) for name, each in given.items() if each is not None}
+    if not found:
+        return handle
+
+    def run(record: Any, state: TaskState) -> object:
+        try:
+            new = {
+                name: deserialize(record.topic, record.headers, getattr(record, name))
+                for name, deserialize in found.items()
+            }
+        except Exception as error:
+            where = (record.topic, record.partition, record.offset)
+            if is_interrupt(error):
+                raise
+            raise UnreadableRecord(*where, error_text(error)) from error
+        return handle(record._replace(**new), state)
+
+    return run
+
+
+def _deserializer(name: str, given: Any) -> Callable[[str, Any, Any], Any]:
+    """Return a function of topic, headers and data; raise ConfigError."""
+    if isinstance(given, Deserializer):
+        found: Callable[[str, Any, Any], Any] = given.deserialize
+        return found
+    if not callable(given):
+        wanted = "a function or a kafka.serializer.Deserializer"
+        raise refused(f"{name}_deserializer", given, wanted)
+    return lambda _topic, _headers, data: given(data)
 
 
 def _check_stores(topology: Topology, stores: Sequence[StateStore[Any, Any]]) -> None:

@@ -18,6 +18,7 @@ from assignor.embedding import (
     error_text,
     is_interrupt,
 )
+from assignor.embedding.state_stores import Headers
 from assignor.errors import ConfigError
 from encoding import TopicPartition
 
@@ -92,10 +93,16 @@ class KafkaChangelogs:
         return self._producer.append(records)
 
     def send(
-        self, topic: str, key: bytes | None, value: bytes | None, partition: int | None
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        partition: int | None,
+        *,
+        headers: Headers = (),
     ) -> None:
         """Begin to write a record to any topic."""
-        self._producer.send(topic, key, value, partition)
+        self._producer.send(topic, key, value, partition, headers=headers)
 
     def flush(self) -> None:
         """Wait until all replicas in sync have every record of `send`."""

@@ -33,8 +33,8 @@ from assignor.adapters.kafka_python.records import raise_interrupt
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
 from assignor.adapters.threads import LOOP_END
 from assignor.embedding import ClusterUnavailable, MemberStopped, NewRecord, error_text
-from assignor.embedding.state_stores import OWNER_KEY
-from assignor.stores import RecordTooLarge, StoreError
+from assignor.embedding.state_stores import OWNER_KEY, Headers
+from assignor.stores import OutputTooLarge, RecordTooLarge
 
 _ACKNOWLEDGED_S: Final = 130.0
 # How often a wait looks whether the poll loop is to end, and how long it then lasts at most.
@@ -110,7 +110,7 @@ class ReplacedProducer:
         Raises:
             ClusterUnavailable: the records are not acknowledged.
             MemberStopped: the broker refuses a record time and again.
-            RecordTooLarge: a record is larger than the broker allows.
+            RecordTooLarge, OutputTooLarge: a record is larger than the broker allows.
         """
         sent = [
             self._begin(
@@ -129,10 +129,17 @@ class ReplacedProducer:
         return offsets
 
     def send(
-        self, topic: str, key: bytes | None, value: bytes | None, partition: int | None
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        partition: int | None,
+        *,
+        headers: Headers = (),
     ) -> None:
         """Begin to write a record to any topic; raise as `append`."""
-        self.unflushed.append(self._begin("topic", topic, value, key, partition=partition))
+        options = {"partition": partition, "headers": [*headers]}
+        self.unflushed.append(self._begin("topic", topic, value, key, **options))
 
     def flush(self) -> None:
         """Wait until all replicas in sync have every record of `send`; raise as `append`.
@@ -243,7 +250,7 @@ class ReplacedProducer:
         self._discard()
         unavailable = _unavailable(kind, topic, error)
         if isinstance(error, _TOO_LARGE):
-            problem = RecordTooLarge if kind == "changelog" else StoreError
+            problem = RecordTooLarge if kind == "changelog" else OutputTooLarge
             raise problem(
                 f"{kind} {topic} cannot be written: a record is too large ({error}); write less "
                 "for one input record, or raise max_request_size of the producer and "

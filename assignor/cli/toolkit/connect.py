@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assignor.cli.toolkit.exit_status import EXIT_NO, BadInput, EnvironmentFailed
+from assignor.cli.toolkit.exit_status import EXIT_NO, AnswerIsNo, BadInput, EnvironmentFailed
 from assignor.cli.toolkit.extras import missing_extra
 from assignor.cli.toolkit.options import Decorator, all_of, timeout_option
 from assignor.errors import ConfigError
+from encoding import shown
 
 if TYPE_CHECKING:
     from assignor.adapters.admin import Admin, Target
@@ -102,6 +103,25 @@ def connected(target: "Target") -> Iterator["Admin"]:
         raise NotAllowed(str(error)) from None
     except admin.BrokerError as error:
         raise ConnectFailure(str(error)) from None
+
+
+def check_stopped(admin: "Admin", group_id: str) -> None:
+    """Check that a group has no members.
+
+    Raises:
+        AnswerIsNo: it has some; a static member is one until its session ends.
+    """
+    from assignor.adapters.admin import describe_group  # noqa: PLC0415 an extra
+
+    members = describe_group(admin, group_id).members
+    if members:
+        first = min(members, key=lambda member: member.member_id)
+        static = "" if first.instance_id is None else f", static as {shown(first.instance_id)}"
+        raise AnswerIsNo(
+            f"group {shown(group_id)} has {len(members)} members, such as "
+            f"{shown(first.member_id)} on {shown(first.client_host)}{static}; stop all of them, and"
+            " wait for the session timeout of those that do not leave"
+        )
 
 
 def _admin_package() -> Any:

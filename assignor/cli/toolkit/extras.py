@@ -22,6 +22,7 @@ EXTRA_BY_LIBRARY: Mapping[str, str] = MappingProxyType(
         "pyarrow": "spark",
         "pyspark": "spark",
         "quixstreams": "quix",
+        "waitress": "queries",
     }
 )
 """Import name -> the extra that installs it."""

@@ -10,11 +10,12 @@ from math import inf
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from assignor.embedding.errors import PollErrors, error_text
+from assignor.embedding.bad_records import value_of
+from assignor.embedding.errors import PollErrors
 from assignor.embedding.loops.pace import PollPace
 from assignor.embedding.loops.rules import UNANSWERED_COMMIT, LoopFacts, Step, Then, decide
 from assignor.logs import line_logger
-from encoding import TaskId, TopicPartition
+from encoding import TopicPartition
 
 _log = line_logger(__name__)
 
@@ -150,7 +151,9 @@ class PollLoop:
         self._longest_s = max(self._longest_s, took_s)
         if took_s <= self._interval_s and not self.slow:
             return
-        topic, partition, offset = _place(record)
+        topic, partition, offset = (
+            value_of(record, name) for name in ("topic", "partition", "offset")
+        )
         if took_s <= self._interval_s:
             if self.slow.get(TopicPartition(topic, partition), offset) <= offset:
                 self.slow.pop(TopicPartition(topic, partition), None)
@@ -232,21 +235,7 @@ def passed_over(
 
 def first_offsets(batch: Mapping[_Partition, Sequence[Any]]) -> dict[_Partition, int]:
     """Return partition -> offset of its first record, of any client."""
-    return {each: int(_of(found[0], "offset")) for each, found in batch.items() if found}
-
-
-def note_record(error: Exception, record: Any, task: TaskId) -> None:
-    """Add to an error which record it was raised for, and log it.
-
-    Args:
-        error: of the function that processes records.
-        record: of any client.
-        task: that reads it.
-    """
-    topic, partition, offset = _place(record)
-    place = f"{topic} [{partition}], offset {offset}, task {task}"
-    error.add_note(place)
-    _log.error("%s: the function that processes records has raised %s", place, error_text(error))
+    return {each: int(value_of(found[0], "offset")) for each, found in batch.items() if found}
 
 
 def log_late_commit(error: BaseException) -> None:
@@ -258,12 +247,3 @@ def log_late_commit(error: BaseException) -> None:
         _log.warning("not committed: no broker has answered within request_timeout_ms")
     else:
         _log.info("not committed: %s", " ".join(str(error).split()))
-
-
-def _place(record: Any) -> tuple[Any, Any, Any]:
-    return _of(record, "topic"), _of(record, "partition"), _of(record, "offset")
-
-
-def _of(record: Any, name: str) -> Any:
-    value = getattr(record, name, "?")
-    return value() if callable(value) else value

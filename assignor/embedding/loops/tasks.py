@@ -8,7 +8,6 @@ from typing import Any, Final
 from assignor.embedding.errors import ClusterUnavailable
 from assignor.embedding.loops.client import TaskClient
 from assignor.embedding.loops.engine import NOTHING, Engine, Steps
-from assignor.embedding.loops.loop import note_record
 from assignor.embedding.loops.rules import Step
 from assignor.embedding.loops.watch import PolledBatch
 from assignor.logs import line_logger
@@ -135,7 +134,6 @@ class TaskEngine(Engine):
             raise
         except Exception as error:
             self._handler_error = error
-            note_record(error, record, state.task)
             raise
         finally:
             self._loop.handled(record, begin_s)

@@ -2,12 +2,11 @@
 
 from assignor.embedding.state_stores.access import ChangelogAccess, FollowedStore, InputState
 from assignor.embedding.state_stores.layout import check_kinds
-from assignor.embedding.state_stores.records import OWNER_KEY, ChangelogRecord, NewRecord
+from assignor.embedding.state_stores.processing import Handler, TaskState
+from assignor.embedding.state_stores.records import OWNER_KEY, ChangelogRecord, Headers, NewRecord
 from assignor.embedding.state_stores.serdes import BYTES, JSON, TEXT, Serde
 from assignor.embedding.state_stores.stores import DictStore, SqliteStore, StateStore, Store
-from assignor.embedding.state_stores.task_state import TaskState
 from assignor.embedding.state_stores.task_stores import TaskStores
-from assignor.embedding.state_stores.writing import Handler
 
 __all__ = [
     "BYTES",
@@ -19,6 +18,7 @@ __all__ = [
     "DictStore",
     "FollowedStore",
     "Handler",
+    "Headers",
     "InputState",
     "NewRecord",
     "Serde",

@@ -9,7 +9,7 @@ from typing import Protocol
 from uuid import UUID
 
 from assignor.embedding.input_rules import LogRange
-from assignor.embedding.state_stores.records import ChangelogRecord, NewRecord
+from assignor.embedding.state_stores.records import ChangelogRecord, Headers, NewRecord
 from encoding import TopicPartition
 
 
@@ -124,9 +124,19 @@ class ChangelogAccess(Protocol):
         ...
 
     def send(
-        self, topic: str, key: bytes | None, value: bytes | None, partition: int | None
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        partition: int | None,
+        *,
+        headers: Headers = (),
     ) -> None:
-        """Begin to write a record to any topic; Kafka's default partitioner chooses for None."""
+        """Begin to write a record to any topic; Kafka's default partitioner chooses for None.
+
+        Raises:
+            OutputTooLarge: a record is larger than the broker allows; or `flush` raises it.
+        """
         ...
 
     def flush(self) -> None:

@@ -29,6 +29,8 @@ OWNER_KEY: Final = RESERVED + b"owner"
 COMMIT_KEY: Final = RESERVED + b"commit"
 OWNER_HEADER: Final = "assignor-owner"
 PROCESS_BYTES: Final = 8
+Headers = Sequence[tuple[str, bytes | None]]
+"""Names and values; other programs write some without a value."""
 UNKNOWN_OFFSET: Final = -1
 """Of `ChangelogAccess.append`, where a broker does not say where a record is."""
 

@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from types import MappingProxyType
 from typing import Any, Final, Self
 
+from assignor.embedding.bad_records import BadRecordAction, BadRecords, OnBadRecord, Stage
 from assignor.embedding.errors import ChangelogLost, CopiesKept, MemberStopped
 from assignor.embedding.internal_topics import DELETE_RETENTION_MS
 from assignor.embedding.process_id import LockedDirectory
@@ -20,11 +21,11 @@ from assignor.embedding.state_stores.held_input import HeldInput
 from assignor.embedding.state_stores.input_offsets import InputOffsets
 from assignor.embedding.state_stores.layout import AnyStore, check_settings, store_layout
 from assignor.embedding.state_stores.local_state import CLEANUP_DELAY_S, LocalState
+from assignor.embedding.state_stores.processing import Handler, HeldProcessing, TaskState
 from assignor.embedding.state_stores.records import PROCESS_BYTES
 from assignor.embedding.state_stores.tables import no_copy
 from assignor.embedding.state_stores.takeover import Takeovers
-from assignor.embedding.state_stores.task_state import TaskState
-from assignor.embedding.state_stores.writing import COMMIT_SIZE, Divided, Handler, HeldProcessing
+from assignor.embedding.state_stores.writing import Divided
 from assignor.errors import ConfigError
 from assignor.rebalance import PartitionsByTask
 from assignor.topology import Topology
@@ -55,6 +56,10 @@ class TaskStores(RunningTasks):
         cleanup_delay_s: how long files of tasks are kept that moved away.
         delete_retention_ms: of the changelogs, as in `InternalTopicSettings`; a copy that lacks
             records, and last had all of them longer ago than half of it, is rebuilt.
+        on_bad_record: what becomes of records that cannot be processed.
+
+    Attributes:
+        bad_records: (stage, "skip" or "dead letter") -> records that were not processed.
 
     Raises:
         TopologyError: a store is not in the topology, or has no changelog of its own.
@@ -76,6 +81,7 @@ class TaskStores(RunningTasks):
         restore_s: float = 0.5,
         cleanup_delay_s: float = CLEANUP_DELAY_S,
         delete_retention_ms: int = DELETE_RETENTION_MS,
+        on_bad_record: OnBadRecord = BadRecordAction.FAIL,
     ) -> None:
         super().__init__(tell)
         self._layout = store_layout(topology, application_id, stores)
@@ -86,9 +92,9 @@ class TaskStores(RunningTasks):
         self._takeovers = Takeovers(access, os.urandom(PROCESS_BYTES))
         self._held = HeldInput(self._layout.task_of_input)
         self._input = InputOffsets(access, application_id, self._layout, self._held)
-        self._processing = HeldProcessing(
-            self._held, self._layout, access, self._input, COMMIT_SIZE
-        )
+        bad = BadRecords(on_bad_record)
+        self.bad_records: Mapping[tuple[Stage, str], int] = bad.counts
+        self._processing = HeldProcessing(self._held, self._layout, access, self._input, bad)
         self._copies: dict[TaskId, TaskCopy] = {}
         self._sums: Mapping[TaskId, int] = self._local.idle_sums
         self._inputs: PartitionsByTask = {}
@@ -180,7 +186,8 @@ class TaskStores(RunningTasks):
                 tasks = sorted(active & running, key=task_order)
                 done = self._processing.run([self._copies[t] for t in tasks], handle, is_over)
                 positions = getattr(batch, "positions", {})
-                done = self._input.committable(self._running(tasks), positions, done)
+                running &= {t for t in tasks if self._copies[t].phase is Phase.RUNNING}
+                done = self._input.committable(running, positions, done)
             self._follow_changelogs()
         return done
 
@@ -188,11 +195,6 @@ class TaskStores(RunningTasks):
         self, listener: object, group_id: object, directory: LockedDirectory | None
     ) -> None:
         """Check that these are the stores of a member: else they would process nothing.
-
-        Args:
-            listener: of the member.
-            group_id: of its consumer.
-            directory: of the member.
 
         Raises:
             ConfigError: they are not.
@@ -341,10 +343,6 @@ class TaskStores(RunningTasks):
         until_s = time.monotonic() + _FOLLOW_S
         while self._access.read(replicas) and time.monotonic() < until_s:
             pass
-
-    def _running(self, tasks: Sequence[TaskId]) -> list[TaskId]:
-        """Return those of these tasks that still run."""
-        return [task for task in tasks if self._copies[task].phase is Phase.RUNNING]
 
     def _pending(self) -> list[TaskCopy]:
         return [copy for copy in self._copies.values() if not copy.phase.is_settled]

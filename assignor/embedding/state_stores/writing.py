@@ -12,17 +12,13 @@ Then the application commits the input offsets. Where it does not come to that, 
 again, and are recognised by the input offsets of the commit record.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
-from assignor.config import check_has_run
 from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.copies import Phase, TaskCopy
-from assignor.embedding.state_stores.held_input import HeldInput, SlowRecords
-from assignor.embedding.state_stores.input_offsets import InputOffsets
-from assignor.embedding.state_stores.layout import StoreLayout
 from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
     Commit,
@@ -33,15 +29,11 @@ from assignor.embedding.state_stores.records import (
 from assignor.embedding.state_stores.stores import Batch
 from assignor.embedding.state_stores.tables import Moment
 from assignor.embedding.state_stores.takeover import appended
-from assignor.embedding.state_stores.task_state import TaskState
 from assignor.logs import line_logger
 from assignor.stores import RecordTooLarge
 from encoding import TopicPartition
 
 _log = line_logger(__name__)
-
-Handler = Callable[[Any, TaskState], object]
-"""Processes a record of a client with the stores of its task."""
 
 COMMIT_SIZE: Final = 512 << 10
 """Bytes of writes after which a batch is written early; Kafka's default limit is 1 MiB a record."""
@@ -95,115 +87,6 @@ class OpenBatch:
             writes=dict(self.batch.writes),
             topic_ids=self.copy.commit.topic_ids,
         )
-
-
-class HeldProcessing:
-    """Processes records that are held into the stores of their tasks.
-
-    Args:
-        held: the records.
-        layout: of the stores.
-        access: to the changelogs, and for outputs.
-        inputs: how far the states have their input.
-        commit_size: most bytes of a commit, until a changelog refuses one.
-
-    Attributes:
-        slow: which records are left to a later call.
-    """
-
-    def __init__(
-        self,
-        held: HeldInput,
-        layout: StoreLayout,
-        access: ChangelogAccess,
-        inputs: InputOffsets,
-        commit_size: int,
-    ) -> None:
-        self._held = held
-        self._inputs = inputs
-        self._layout = layout
-        self._access = access
-        self._commit_size = commit_size
-        self.slow = SlowRecords()
-
-    def run(
-        self, copies: Iterable[TaskCopy], handle: Handler, is_over: Callable[[], bool]
-    ) -> dict[Any, int]:
-        """Process what is held of these tasks, until it `is_over`; return what can be committed.
-
-        At least one record is processed, unless all are `slow`. Those that are not stay held.
-
-        Raises:
-            Divided: as `write_running`; so are the errors of `write_batches`.
-            Exception: of `handle`; the records before it are written.
-        """
-        opened = [OpenBatch(copy) for copy in copies]
-        try:
-            for each in opened:
-                self._run_task(each, opened, handle, is_over)
-            self._write(opened)
-            self.slow.end()
-        finally:
-            for each in opened:
-                each.batch.is_open = False
-                each.batch.begin()
-        done: dict[Any, int] = {}
-        for each in opened:
-            if each.is_running:
-                done |= self._held.finish(each.copy.task, each.copy.inputs)
-        return done
-
-    def _run_task(
-        self,
-        each: OpenBatch,
-        opened: Sequence[OpenBatch],
-        handle: Handler,
-        is_over: Callable[[], bool],
-    ) -> None:
-        state = TaskState(each.copy, self._layout, self._access, each.batch)
-        for partition, offset, record in self._held.of_task(each.copy.task):
-            if offset < each.next_input(partition) and self._passes(each, partition, offset):
-                continue
-            if self.slow.skips(partition, offset):
-                continue
-            if is_over() and any(other.inputs for other in opened):
-                self.slow.cut_off()
-                return
-            each.batch.begin_record()
-            try:
-                check_has_run(handle(record, state))
-            except Exception:
-                # The records before it count, so that the next call begins with this one.
-                each.batch.take_last()
-                self._write(opened)
-                raise
-            if each.batch.has_earlier and each.batch.size > self._commit_size:
-                # Each commit fits into one record, unless a single input record writes too much.
-                resume = each.batch.take_last()
-                self._write(opened)
-                if not each.is_running:
-                    return
-                resume()
-            each.inputs[partition] = offset + 1
-            self._inputs.processed(partition)
-            if sum(other.batch.size for other in opened) > self._commit_size:
-                self._write(opened)
-                if not each.is_running:
-                    return
-
-    def _passes(self, each: OpenBatch, partition: TopicPartition, offset: int) -> bool:
-        """Return whether a record is passed over, as the state has it."""
-        if partition not in each.inputs:
-            self._inputs.look(each.copy, partition, offset)
-        return offset < each.next_input(partition)
-
-    def _write(self, opened: Sequence[OpenBatch]) -> None:
-        """Write what is processed so far; raise as `write_running`."""
-        try:
-            write_running(self._access, opened, limit=self._commit_size)
-        except Divided as error:
-            self._commit_size = error.limit
-            raise
 
 
 class _Transaction:

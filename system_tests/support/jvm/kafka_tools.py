@@ -46,3 +46,9 @@ class StreamsGroupsTool(KafkaTool):
     """`kafka-streams-groups.sh`, from 4.1 on."""
 
     java_class = "org.apache.kafka.tools.streams.StreamsGroupCommand"
+
+
+class ResetTool(KafkaTool):
+    """`kafka-streams-application-reset.sh`."""
+
+    java_class = "org.apache.kafka.tools.StreamsResetter"

@@ -128,26 +128,6 @@ def test_an_error_of_the_function_that_processes_records_is_raised_and_nothing_c
     assert not client.has_left
 
 
-def test_an_error_of_the_function_says_for_which_record_it_was_raised(caplog):
-    record = SimpleNamespace(topic="orders", partition=3, offset=114)
-    message = SimpleNamespace(topic=lambda: "orders", partition=lambda: 3, offset=lambda: 115)
-    for each, offset in ((record, 114), (message, 115)):
-        error = ValueError("Expecting value")
-        with pytest.raises(ValueError, match="Expecting") as raised:
-            run(Client({"p": [each]}), raising(error))
-        place = f"orders [3], offset {offset}, task 0_3"
-        assert raised.value.__notes__ == [place]
-        [line] = [line for line in caplog.records if line.levelname == "ERROR"]
-        assert line.getMessage() == (
-            f"{place}: the function that processes records has raised ValueError: Expecting value"
-        )
-        caplog.clear()
-    unavailable = ClusterUnavailable("output unavailable")
-    run(Client({"p": [record]}), raising(unavailable))
-    assert not hasattr(unavailable, "__notes__")
-    assert not [line for line in caplog.records if line.levelname == "ERROR"]
-
-
 def test_an_unreachable_cluster_is_retried_wherever_it_shows(caplog):
     gone, unavailable = KafkaConnectionError("gone"), ClusterUnavailable("output unavailable")
     run(Client({"p": [RECORD]}, commits=[gone]))

@@ -132,6 +132,7 @@ def test_a_failed_start_leaves_no_thread_behind():
 WRITE_BACK = ("write-back",)
 REQUIRED = {
     ("inspect",): ("--all",),
+    ("reset",): ("--group=word-count",),
     ("features", "downgrade-topology"): (
         "--group=word-count",
         "--topology=assignor.examples.topologies:FIRST",
@@ -155,7 +156,7 @@ def test_all_commands_about_a_cluster_connect():
     found = {words for words, _ in connecting_commands()}
     names = ("describe", "upgrade", "downgrade", "disable", "upgrade-all", "downgrade-all")
     names += ("still-needed", "downgrade-topology")
-    assert found == {("inspect",), WRITE_BACK, *(("features", name) for name in names)}
+    assert found == {("inspect",), ("reset",), WRITE_BACK, *(("features", name) for name in names)}
 
 
 @pytest.mark.kip("778-18", "core")

@@ -1,18 +1,29 @@
 """Queries over HTTP: answered here, at the owner, at a standby, or not at the moment."""
 
 import socket
-from contextlib import ExitStack
+import struct
+import threading
+from contextlib import ExitStack, suppress
 from http.client import HTTPConnection
+from pathlib import Path
 
 import pytest
 
 from assignor import ConfigError, MissingSourceTopic
 from assignor.embedding import JSON, TEXT, DictStore, KeyHosts, StoreNotHeld
-from assignor.embedding.query_server import QueryServer
+from assignor.embedding.query_server import QueryLimits, QueryServer
 from encoding import HostInfo
 
 COUNTS = DictStore("counts", key=TEXT, value=JSON)
 LIMIT_S = 120
+HERE = {"Streams-Query": "here"}
+WRONG = {
+    b"error": ZeroDivisionError("of the application"),
+    b"os-error": ConnectionRefusedError("the price service is down"),
+    b"text": "no bytes",
+    b"none": None,
+    b"large": bytes((64 << 20) + 1),
+}
 
 
 class Group:
@@ -26,9 +37,12 @@ class Group:
         self.owner, self.standbys, self.error = None, (), None
         self.holders, self.asked = set(), []
 
-    def start(self, name, port):
+    def start(self, name, port, **limits):
         member = Member(self, name)
-        server = QueryServer(f"127.0.0.1:{port}", member, member, COUNTS, member.answer)
+        limits = QueryLimits(**{"peer_s": LIMIT_S, "connection_s": LIMIT_S, **limits})
+        server = QueryServer(
+            f"127.0.0.1:{port}", member, member, COUNTS, member.answer, limits=limits
+        )
         self.servers[name] = HostInfo("127.0.0.1", port)
         self.resources.callback(server.close)
 
@@ -39,9 +53,9 @@ class Group:
         kept.bind(("127.0.0.1", 0))
         return kept.getsockname()[1]
 
-    def get(self, name, path="/some%2Fkey"):
+    def get(self, name, path="/some%2Fkey", **headers):
         connection = HTTPConnection(*self.servers[name], timeout=LIMIT_S)
-        connection.request("GET", path)
+        connection.request("GET", path, headers=headers)
         response = connection.getresponse()
         body = response.read()
         connection.close()
@@ -74,8 +88,10 @@ class Member:
     def answer(self, key, state):
         assert state is self
         self.group.asked.append(self.name)
-        if key == b"wrong":
-            raise ZeroDivisionError
+        if key in WRONG:
+            if isinstance(WRONG[key], Exception):
+                raise WRONG[key]
+            return WRONG[key]
         return b"%s: %s" % (self.name.encode(), key)
 
 
@@ -124,25 +140,135 @@ def test_nobody_can_answer(group):
 def test_a_query_is_passed_on_once(group):
     """Both believe that the other one has the key."""
     group.owner = "two"
-    assert group.get("one", "/here/some%2Fkey")[0] == 503
+    assert group.get("one", **HERE)[0] == 503
     group.holders = {"one"}
-    assert group.get("one", "/here/some%2Fkey") == (200, b"one: some/key")
+    assert group.get("one", **HERE) == (200, b"one: some/key")
 
 
-def test_a_defect_of_the_application_is_answered_and_logged(group, caplog):
+@pytest.mark.parametrize("key", [key.decode() for key in WRONG])
+def test_a_defect_of_the_application_is_an_error_of_all_members(group, caplog, key):
+    """No standby is asked for an older value, also after an error of the operating system."""
+    group.owner, group.holders, group.standbys = "one", {"one", "three"}, ("three",)
+    for asked in ("one", "two"):
+        assert group.get(asked, f"/{key}")[0] == 500
+    assert group.asked == ["one", "one"]
+    assert f"the query /{key} failed" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+def test_any_bytes_are_a_key_and_marks_of_urls_are_not(group):
     group.owner, group.holders = "one", {"one"}
-    assert group.get("one", "/wrong")[0] == 500
-    assert "the query /wrong failed" in caplog.text
-    assert "ZeroDivisionError" in caplog.text
-    assert group.get("two", "/wrong")[0] == 503
+    assert group.get("one", "//x%3F%2F%00%FF/here/") == (200, b"one: /x?/\x00\xff/here/")
+    for path in ("/key?q=1", "/key#part", "key"):
+        assert group.get("one", path)[0] == 400
+
+
+class Peer:
+    """A process at the owner's endpoint, which sends bytes that are no whole answer."""
+
+    def __init__(self, group, answer):
+        self.group, self.answer, self.cut = group, answer, threading.Event()
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        group.servers["peer"] = HostInfo(*self.listening.getsockname())
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        with suppress(OSError):
+            taken, _ = self.listening.accept()
+            with taken:
+                taken.recv(4096)
+                taken.sendall(self.answer)
+                if self.answer.endswith(b"drip"):
+                    while not self.cut.wait(0.05):
+                        taken.sendall(b".")
+
+    def close(self):
+        self.cut.set()
+        self.listening.shutdown(socket.SHUT_RDWR)
+        self.listening.close()
+        self.thread.join()
+
+
+MARK = b"Streams-Query: answer\r\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\n" + MARK + b"Content-Length: 1000\r\n\r\nhalf",
+        b"HTTP/1.1 200 OK\r\n" + MARK + b"\r\nwithout a length",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nSECRET",
+        b"HTTP/1.1 200 OK\r\n" + MARK + b"Content-Length: 99999999999\r\n\r\n",
+        b"HTTP/1.1 302 Found\r\n" + MARK + b"Location: /x\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + MARK + b"Content-Length: 1000\r\n\r\ndrip",
+        b"HTTP/1.1 200 OK\r\nX: drip",
+        b"no HTTP at all\r\n\r\n",
+        b"",
+    ],
+)
+def test_an_answer_is_whole_and_of_a_member_or_the_standby_is_asked(group, answer):
+    if "quick" not in group.servers:
+        group.start("quick", group.reserved_port(), peer_s=1)
+    peer = Peer(group, answer)
+    group.owner, group.standbys, group.holders = "peer", ("three",), {"three"}
+    try:
+        assert group.get("quick") == (200, b"three: some/key")
+    finally:
+        peer.close()
+
+
+def test_idle_connections_hold_neither_descriptors_nor_the_server(group):
+    """Each sends a byte now and then; more than the limit wait in the kernel."""
+    group.start("small", group.reserved_port(), connections=4, connection_s=1)
+    group.owner, group.holders = "small", {"small"}
+    descriptors = Path("/proc/self/fd")
+    with ExitStack() as opened:
+        before = len(list(descriptors.iterdir())) if descriptors.exists() else 0
+        idle = [
+            opened.enter_context(socket.create_connection(group.servers["small"]))
+            for _ in range(12)
+        ]
+        for each in idle:
+            each.sendall(b"G")
+        if before:
+            # Those of the clients, and of the four that are accepted.
+            assert len(list(descriptors.iterdir())) - before <= len(idle) + 4
+        assert group.get("small") == (200, b"small: some/key")
+
+
+def test_connections_that_are_reset_are_no_lines_on_stderr(group, capfd):
+    group.owner, group.holders = "one", {"one"}
+    for _ in range(20):
+        with socket.create_connection(group.servers["one"]) as taken:
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            taken.sendall(b"GET /some HTTP/1.1\r\n\r\n")
+    assert group.get("one")[0] == 200
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_large_answer_waits_on_the_disk_for_a_slow_reader(group):
+    size = 32 << 20
+    WRONG[b"long"] = bytes(size)
+    group.owner, group.holders = "one", {"one"}
+    with ExitStack() as opened:
+        slow = []
+        for _ in range(6):  # more than there are threads
+            taken = opened.enter_context(socket.create_connection(group.servers["one"]))
+            taken.sendall(b"GET /long HTTP/1.1\r\n\r\n")
+            slow.append(taken)
+        assert group.get("one") == (200, b"one: some/key")
+    del WRONG[b"long"]
 
 
 def test_other_methods_and_a_used_address_are_refused(group):
     connection = HTTPConnection(*group.servers["one"], timeout=LIMIT_S)
     connection.request("POST", "/key", b"")
-    assert connection.getresponse().status == 501
+    assert connection.getresponse().status == 405
     connection.close()
     with pytest.raises(OSError, match="Address already in use"):
         group.start("again", group.servers["one"].port)
     with pytest.raises(ConfigError, match="endpoint 'nowhere' is not host:port"):
         QueryServer("nowhere", None, None, COUNTS, None)
+    with pytest.raises(ConfigError, match="threads=0"):
+        QueryLimits(threads=0)

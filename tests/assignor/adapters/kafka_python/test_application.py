@@ -50,7 +50,7 @@ def test_its_signature_and_help_have_every_option_but_the_listener():
     own = {"topology", "group_id", "bootstrap_servers", "options"}
     named = set(inspect.signature(StreamsApplication).parameters)
     left_out = {"listener", "topologies", "fallback_assignors"}
-    assert named - {"handle", "stores", "tell"} | own == of_consumer - left_out
+    assert named - {"handle", "stores", "tell", "on_bad_record"} | own == of_consumer - left_out
     text = pydoc.render_doc(StreamsApplication, renderer=pydoc.plaintext)
     assert "num_standby_replicas: " in text
     assert "listener: " not in text

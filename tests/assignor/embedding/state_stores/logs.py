@@ -166,8 +166,8 @@ class Access:
         self.step("appended")
         return found
 
-    def send(self, topic, key, value, partition):
-        self.sent.append((topic, key, value, partition))
+    def send(self, topic, key, value, partition, *, headers=()):
+        self.sent.append((topic, key, value, partition, *headers))
 
     def flush(self):
         self.step("flush")

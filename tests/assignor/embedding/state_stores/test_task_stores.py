@@ -279,7 +279,7 @@ def test_a_cluster_that_does_not_answer_costs_no_record(cluster, member):
 
 
 def test_a_large_batch_is_written_in_parts(cluster, member, monkeypatch):
-    monkeypatch.setattr("assignor.embedding.state_stores.task_stores.COMMIT_SIZE", 1)
+    monkeypatch.setattr("assignor.embedding.state_stores.processing.COMMIT_SIZE", 1)
     owner = member()
     owner.assign()
     owner.finish()

@@ -1,0 +1,1 @@
+"""``assignor reset``: take an application back to its beginning."""

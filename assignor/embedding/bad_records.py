@@ -1,0 +1,238 @@
+"""Records that cannot be processed: the member fails, skips them, or writes dead letters.
+
+Kafka Streams has an exception handler for each of the three stages (KIP-161, KIP-1033, KIP-210) and
+dead letters (KIP-1034); here one function gets the stage with the record.
+"""
+
+import traceback
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from assignor.config import refused
+from assignor.embedding.errors import (
+    ClusterUnavailable,
+    MemberStopped,
+    UnreadableRecord,
+    error_text,
+    is_interrupt,
+)
+from assignor.logs import line_logger
+from assignor.stores import OutputTooLarge, RecordTooLarge, StoreError
+from assignor.topology import is_topic_name
+from encoding import TaskId, shown
+
+_log = line_logger(__name__)
+
+_TEXT_LIMIT: Final = 16 << 10
+_HEADER: Final = "__streams.errors."
+# What says nothing of the record: a store that is broken, or memory that is used up.
+_OF_NO_RECORD: Final = (ClusterUnavailable, MemberStopped, MemoryError, StoreError)
+
+
+class Stage(Enum):
+    """What could not be done with a record."""
+
+    DESERIALIZATION = "deserialization"
+    PROCESSING = "processing"
+    PRODUCTION = "production"
+
+
+class BadRecordAction(Enum):
+    """What becomes of a record that cannot be processed."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """The record is written to a topic, which exists, and skipped.
+
+    It gets the key, value and headers of the record, and the headers of KIP-1034, such as
+    `__streams.errors.exception`.
+
+    Attributes:
+        topic: its name.
+
+    Raises:
+        ConfigError: no topic can have this name.
+    """
+
+    topic: str
+
+    def __post_init__(self) -> None:
+        """Check the name."""
+        if not isinstance(self.topic, str) or not is_topic_name(self.topic):
+            raise refused("topic", self.topic, "the name of the topic for dead letters")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadRecord:
+    """A record that cannot be processed.
+
+    Attributes:
+        stage: what could not be done with it.
+        task: that reads it.
+        topic, partition, offset: where it is.
+        key, value: as they were read; bytes or None, unless the client has deserializers.
+        headers: names and values.
+        error: what was raised.
+    """
+
+    stage: Stage
+    task: TaskId
+    topic: str
+    partition: int
+    offset: int
+    key: Any
+    value: Any
+    headers: tuple[tuple[str, bytes | None], ...]
+    error: Exception
+
+    @property
+    def place(self) -> str:
+        """Where it is, for messages."""
+        return f"{self.topic} [{self.partition}], offset {self.offset}, task {self.task}"
+
+
+Action = BadRecordAction | DeadLetter
+OnBadRecord = Action | Callable[[BadRecord], Action]
+"""What becomes of all bad records, or a function that says it for each."""
+
+Send = Callable[..., None]
+"""Begins to write a record: topic, key, value, partition, and headers by name."""
+
+
+class BadRecords:
+    """Decides about bad records, and counts those that are not processed.
+
+    Args:
+        given: the decision of the application.
+
+    Attributes:
+        counts: (stage, "skip" or "dead letter") -> number of records.
+
+    Raises:
+        ConfigError: `given` is no such decision.
+    """
+
+    def __init__(self, given: OnBadRecord) -> None:
+        value: object = given
+        if not isinstance(value, Action) and not callable(value):
+            wanted = "a BadRecordAction, DeadLetter(TOPIC), or a function that returns one"
+            raise refused("on_bad_record", value, wanted)
+        self._given = given
+        self.counts: Counter[tuple[Stage, str]] = Counter()
+
+    @property
+    def always_fails(self) -> bool:
+        """Whether no record is ever skipped."""
+        return self._given is BadRecordAction.FAIL
+
+    def passes(self, task: TaskId, record: Any, error: Exception, send: Send) -> bool:
+        """Return whether a record counts as processed; if not, the error is to be raised.
+
+        Args:
+            task: that reads it.
+            record: of any client.
+            error: what was raised for it; it gets a note that names the record.
+            send: writes the dead letter, which is to be acknowledged before anything is committed.
+
+        Raises:
+            Exception: of the application's function; the error is its context.
+            TypeError: it returned no action; or a dead letter is no bytes.
+        """
+        output = isinstance(error, OutputTooLarge | RecordTooLarge)
+        if is_interrupt(error) or (isinstance(error, _OF_NO_RECORD) and not output):
+            return False
+        bad = _bad_record(task, record, error)
+        action = self._given(bad) if callable(self._given) else self._given
+        if action is BadRecordAction.FAIL:
+            error.add_note(bad.place)
+            what = "the function that processes records has raised "
+            what = what if bad.stage is Stage.PROCESSING else f"{bad.stage.value} failed: "
+            _log.error("%s: %s%s", bad.place, what, error_text(error))
+            return False
+        if isinstance(action, DeadLetter):
+            _send(action, bad, send)
+            done = f"is written to {action.topic}, and skipped"
+        elif action is BadRecordAction.SKIP:
+            done = "is skipped"
+        else:
+            raise TypeError(
+                f"on_bad_record returned {shown(repr(action))}; return BadRecordAction.FAIL or "
+                "SKIP, or DeadLetter(TOPIC)"
+            )
+        kind = "dead letter" if isinstance(action, DeadLetter) else "skip"
+        self.counts[bad.stage, kind] += 1
+        _log.warning(
+            "%s: the record %s: %s failed: %s",
+            bad.place,
+            done,
+            bad.stage.value,
+            shown(error_text(error), limit=_TEXT_LIMIT),
+        )
+        return True
+
+
+def value_of(record: Any, name: str) -> Any:
+    """Return an attribute of a record of any client; "?" without one."""
+    value = getattr(record, name, "?")
+    return value() if callable(value) else value
+
+
+def _bad_record(task: TaskId, record: Any, error: Exception) -> BadRecord:
+    stage = Stage.PROCESSING
+    if isinstance(error, OutputTooLarge | RecordTooLarge):
+        stage = Stage.PRODUCTION
+    elif isinstance(error, UnreadableRecord):
+        stage = Stage.DESERIALIZATION
+    headers = value_of(record, "headers")
+    return BadRecord(
+        stage=stage,
+        task=task,
+        topic=value_of(record, "topic"),
+        partition=value_of(record, "partition"),
+        offset=value_of(record, "offset"),
+        key=value_of(record, "key"),
+        value=value_of(record, "value"),
+        headers=() if headers in (None, "?") else tuple((name, value) for name, value in headers),
+        error=error,
+    )
+
+
+def _send(letter: DeadLetter, bad: BadRecord, send: Send) -> None:
+    wrong = [n for n in ("key", "value") if not isinstance(getattr(bad, n), bytes | None)]
+    if wrong:
+        raise TypeError(
+            f"{bad.place}: the {wrong[0]} is no bytes, so the record cannot be written to "
+            f"{letter.topic} as it was; give deserializers to StreamsApplication, or deserialize "
+            "in the function that processes records"
+        ) from bad.error
+    error = bad.error.__cause__ if bad.stage is Stage.DESERIALIZATION else bad.error
+    error = error or bad.error
+    stack = "".join(traceback.format_exception(error))
+    own = {
+        "exception": f"{type(error).__module__}.{type(error).__qualname__}",
+        "message": str(error),
+        "stacktrace": stack,
+        "topic": bad.topic,
+        "partition": str(bad.partition),
+        "offset": str(bad.offset),
+    }
+    added = [
+        (_HEADER + name, text[:_TEXT_LIMIT].encode("utf-8", "backslashreplace"))
+        for name, text in own.items()
+    ]
+    send(letter.topic, bad.key, bad.value, None, headers=_merged(bad.headers, added))
+
+
+def _merged(
+    headers: Sequence[tuple[str, bytes | None]], added: Sequence[tuple[str, bytes | None]]
+) -> list[tuple[str, bytes | None]]:
+    """Return the headers of a dead letter; of one that fails again, the last error counts."""
+    names = {name for name, _ in added}
+    return [*((name, value) for name, value in headers if name not in names), *added]

@@ -1,0 +1,101 @@
+"""A web server of waitress (extra `queries`), with a limit of time for each connection."""
+
+import logging
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from assignor.logs import line_logger
+from encoding import HostInfo
+
+_log = line_logger(__name__)
+
+_HEADER_BYTES: Final = 64 << 10
+_BODY_BYTES: Final = 4 << 10
+_MEMORY_BYTES: Final = 256 << 10
+"""Of an answer that its client has not read yet; the rest waits in a temporary file."""
+_NEVER_S: Final = 10**9
+# waitress warns of each request that waits for a thread.
+_QUIET: Final = logging.getLogger(f"{__name__}.waiting")
+_QUIET.disabled = True
+
+Application = Callable[[Mapping[str, Any], Callable[..., object]], Any]
+"""By WSGI (PEP 3333)."""
+
+
+class LimitedServer:
+    """Serves an application on threads of its own, until it is closed.
+
+    One thread receives and sends; a client that is slow or idle holds none of the others.
+
+    Args:
+        own: where to listen.
+        application: called on one of the threads for each request that is complete.
+        connections: open at a time; others wait to be accepted.
+        threads: that call the application.
+        connection_s: how long a connection may last; then it is cut.
+
+    Raises:
+        ModuleNotFoundError: the extra `queries` is not installed.
+        OSError: it cannot be listened on.
+    """
+
+    def __init__(
+        self,
+        own: HostInfo,
+        application: Application,
+        *,
+        connections: int,
+        threads: int,
+        connection_s: float,
+    ) -> None:
+        try:
+            from waitress.server import create_server  # noqa: PLC0415 an extra
+        except ModuleNotFoundError as error:
+            advice = "queries need waitress: pip install 'streams-rebalance[queries]'"
+            raise ModuleNotFoundError(advice, name="waitress") from error
+        family, *_ = socket.getaddrinfo(*own, type=socket.SOCK_STREAM)[0]
+        listening = socket.create_server(own, family=family)
+        self._server: Any = create_server(
+            application,
+            sockets=[listening],
+            threads=threads,
+            connection_limit=connections + len(("the listening socket", "the wake-up call")),
+            cleanup_interval=1,
+            channel_timeout=_NEVER_S,
+            max_request_header_size=_HEADER_BYTES,
+            max_request_body_size=_BODY_BYTES,
+            outbuf_overflow=_MEMORY_BYTES,
+            outbuf_high_watermark=_NEVER_S,
+            asyncore_use_poll=True,
+            log_socket_errors=False,
+            expose_tracebacks=False,
+            clear_untrusted_proxy_headers=False,
+            ident=None,
+        )
+        self._server.logger = _log
+        self._server.task_dispatcher.logger = _log
+        self._server.task_dispatcher.queue_logger = _QUIET
+        self._server.maintenance = partial(_cut_old, self._server, connection_s)
+        self._thread = threading.Thread(target=self._server.run, name="state-queries", daemon=True)
+        self._thread.start()
+
+    def close(self, *, wait_s: float) -> None:
+        """Wait so long for calls of the application that run, and close all connections."""
+        self._server.task_dispatcher.shutdown(timeout=wait_s)
+        self._server.trigger.pull_trigger(partial(_close_all, self._server))
+        self._thread.join()
+
+
+def _cut_old(server: Any, connection_s: float, now_s: float) -> None:
+    """Cut connections that last for too long; waitress calls it each second."""
+    for channel in server.active_channels.values():
+        if channel.creation_time < now_s - connection_s:
+            channel.will_close = True
+
+
+def _close_all(server: Any) -> None:
+    """Close all sockets of a server, so that its thread ends; on that thread."""
+    server.asyncore.close_all(server._map)  # noqa: SLF001 waitress has no other way to end

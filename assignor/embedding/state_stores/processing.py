@@ -1,0 +1,259 @@
+"""The function that processes records: what it gets, when it is called, and what if it fails."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from assignor.config import check_has_run
+from assignor.embedding.bad_records import BadRecords
+from assignor.embedding.errors import StoreReadOnly
+from assignor.embedding.state_stores.access import ChangelogAccess
+from assignor.embedding.state_stores.copies import TaskCopy
+from assignor.embedding.state_stores.held_input import HeldInput, SlowRecords
+from assignor.embedding.state_stores.input_offsets import InputOffsets
+from assignor.embedding.state_stores.layout import StoreLayout
+from assignor.embedding.state_stores.stores import Batch, StateStore, Store
+from assignor.embedding.state_stores.writing import (
+    COMMIT_SIZE,
+    Divided,
+    OpenBatch,
+    write_running,
+)
+from assignor.errors import TopologyError
+from assignor.stores import OutputTooLarge, RecordTooLarge
+from encoding import TaskId, TopicPartition
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+class TaskState:
+    """The stores of one task, and its way to other topics.
+
+    Args:
+        copy: the task.
+        layout: of the application's stores.
+        access: for outputs.
+        batch: where writes go; None: everything is read-only.
+    """
+
+    def __init__(
+        self,
+        copy: TaskCopy,
+        layout: StoreLayout,
+        access: ChangelogAccess,
+        batch: Batch | None = None,
+    ) -> None:
+        self._copy = copy
+        self._layout = layout
+        self._access = access
+        self._batch = batch
+
+    @property
+    def task(self) -> TaskId:
+        """The task."""
+        return self._copy.task
+
+    def __getitem__(self, store: StateStore[_Key, _Value]) -> Store[_Key, _Value]:
+        """Return a store of the task.
+
+        Raises:
+            TopologyError: the task has no such store.
+        """
+        replica = self._copy.replicas.get(self._layout.checked(store))
+        if replica is None:
+            listed = ", ".join(self._copy.replicas) or "none"
+            raise TopologyError(
+                f"task {self.task} has no store {store.name!r}; its stores: {listed}. Connect the "
+                "store to a processor of this subtopology, or use it in its own tasks"
+            )
+        return Store(store, replica.table, self.task, self._batch)
+
+    def send(
+        self,
+        topic: str,
+        *,
+        key: bytes | None = None,
+        value: bytes | None = None,
+        partition: int | None = None,
+    ) -> None:
+        """Write a record to another topic, before the state of this batch counts: at least once.
+
+        Args:
+            topic: full name of the topic.
+            key: its key.
+            value: its value.
+            partition: None: as Kafka's default partitioner chooses.
+
+        Raises:
+            StoreReadOnly: the batch is over.
+            ClusterUnavailable: the record cannot be written.
+        """
+        if self._batch is None or not self._batch.is_open:
+            raise StoreReadOnly(
+                f"task {self.task} sends nothing to {topic} now: send only in the function that "
+                "processes a record, while it runs"
+            )
+        self._access.send(topic, key, value, partition)
+
+
+Handler = Callable[[Any, TaskState], object]
+"""Processes a record of a client with the stores of its task."""
+
+
+class HeldProcessing:
+    """Processes records that are held into the stores of their tasks.
+
+    Args:
+        held: the records.
+        layout: of the stores.
+        access: to the changelogs, and for outputs.
+        inputs: how far the states have their input.
+        bad: decides about records that cannot be processed.
+
+    Attributes:
+        slow: which records are left to a later call.
+    """
+
+    def __init__(
+        self,
+        held: HeldInput,
+        layout: StoreLayout,
+        access: ChangelogAccess,
+        inputs: InputOffsets,
+        bad: BadRecords,
+    ) -> None:
+        self._held = held
+        self._inputs = inputs
+        self._layout = layout
+        self._access = access
+        self._bad = bad
+        # Most bytes of a commit, until a changelog refuses one.
+        self._commit_size = COMMIT_SIZE
+        # Records are written one by one, to see whose writes or outputs a broker refuses.
+        self._is_single = False
+        self._refused: dict[tuple[TopicPartition, int], RecordTooLarge] = {}
+        self.slow = SlowRecords()
+
+    def run(
+        self, copies: Iterable[TaskCopy], handle: Handler, is_over: Callable[[], bool]
+    ) -> dict[Any, int]:
+        """Process what is held of these tasks, until it `is_over`; return what can be committed.
+
+        At least one record is processed, unless all are `slow`. Those that are not stay held.
+
+        Raises:
+            Divided: as `write_running`; so are the errors of `write_batches`.
+            Exception: of `handle`; the records before it are written.
+        """
+        opened = [OpenBatch(copy) for copy in copies]
+        try:
+            for each in opened:
+                self._run_task(each, opened, handle, is_over)
+            self._write(opened)
+            self.slow.end()
+            self._is_single = False
+        finally:
+            for each in opened:
+                each.batch.is_open = False
+                each.batch.begin()
+        done: dict[Any, int] = {}
+        for each in opened:
+            if each.is_running:
+                done |= self._held.finish(each.copy.task, each.copy.inputs)
+        return done
+
+    def _run_task(
+        self,
+        each: OpenBatch,
+        opened: Sequence[OpenBatch],
+        handle: Handler,
+        is_over: Callable[[], bool],
+    ) -> None:
+        state = TaskState(each.copy, self._layout, self._access, each.batch)
+        for partition, offset, record in self._held.of_task(each.copy.task):
+            if self._passes(each, partition, offset) or self.slow.skips(partition, offset):
+                continue
+            if is_over() and any(other.inputs for other in opened):
+                self.slow.cut_off()
+                return
+            each.batch.begin_record()
+            try:
+                self._process((partition, offset), record, state, handle)
+            except Exception as error:
+                each.batch.take_last()
+                if not self._is_passed_over(each, (partition, offset), record, error):
+                    # The records before it count, so that the next call begins with this one.
+                    self._write(opened)
+                    raise
+            if each.batch.has_earlier and each.batch.size > self._commit_size:
+                # Each commit fits into one record, unless a single input record writes too much.
+                resume = each.batch.take_last()
+                self._write(opened)
+                if not each.is_running:
+                    return
+                resume()
+            each.inputs[partition] = offset + 1
+            self._inputs.processed(partition)
+            size = sum(other.batch.size for other in opened)
+            if size > (0 if self._is_single else self._commit_size):
+                self._write(opened, (partition, offset))
+                if not each.is_running:
+                    return
+
+    def _process(
+        self,
+        place: tuple[TopicPartition, int],
+        record: Any,
+        state: TaskState,
+        handle: Handler,
+    ) -> None:
+        """Call the function; raise what it raises, or the error of what it has written."""
+        if place in self._refused:
+            raise self._refused[place]
+        check_has_run(handle(record, state))
+        if self._is_single:
+            self._access.flush()
+
+    def _is_passed_over(
+        self,
+        each: OpenBatch,
+        place: tuple[TopicPartition, int],
+        record: Any,
+        error: Exception,
+    ) -> bool:
+        """Return whether a record that cannot be processed counts as processed, without writes."""
+        if not self._bad.passes(each.copy.task, record, error, self._access.send):
+            return False
+        if self._is_single:
+            self._access.flush()  # the dead letter, which may be too large itself
+        each.batch.begin_record()
+        self._refused.pop(place, None)
+        return True
+
+    def _passes(self, each: OpenBatch, partition: TopicPartition, offset: int) -> bool:
+        """Return whether a record is passed over, as the state has it."""
+        has_it = offset < each.next_input(partition)
+        if has_it and partition not in each.inputs:
+            self._inputs.look(each.copy, partition, offset)
+        return has_it and offset < each.next_input(partition)
+
+    def _write(
+        self, opened: Sequence[OpenBatch], last: tuple[TopicPartition, int] | None = None
+    ) -> None:
+        """Write what is processed so far, the `last` record alone if records go one by one.
+
+        Raises:
+            Divided: as `write_running`; or a record may be skipped, once it is known which one.
+        """
+        try:
+            write_running(self._access, opened, limit=self._commit_size)
+        except Divided as error:
+            self._commit_size = error.limit
+            raise
+        except (OutputTooLarge, RecordTooLarge) as error:
+            if self._bad.always_fails or (self._is_single and last is None):
+                raise
+            if self._is_single and last is not None and isinstance(error, RecordTooLarge):
+                self._refused[last] = error
+            self._is_single = True
+            raise Divided(self._commit_size) from error
