@@ -133,7 +133,7 @@ def seen_with(claims: Iterable[str]) -> str:
     found: dict[str, dict[str, None]] = {}
     for row in (row for name in claims for row in _RESULTS if row["claim"] == name):
         is_pair = row["old"] != row["new"]
-        pair = f"{row['old']} and {row['new']}" if is_pair else row["old"]
+        pair = f"{row['old']} + {row['new']}" if is_pair else row["old"]
         pin = f" (upgrade.from={row['pin']})" if row["pin"] else ""
         seen = row["seen"].replace(row["old"], "the older one" if is_pair else "the member")
         seen = seen.replace(row["new"], "the newer one")

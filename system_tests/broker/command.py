@@ -1,21 +1,32 @@
-"""The command that runs an embedded broker until it is stopped."""
+"""The command that runs a broker, embedded or real, until it is stopped."""
 
 import asyncio
 import json
 import logging
 import signal
 import sys
+from collections.abc import Mapping
 
 import click
+from click.core import ParameterSource
 
 from assignor.cli import BadInput, Command, EnvironmentFailed, format_option
 from assignor.cli.toolkit import absent_extra
 from assignor.interrupts import handle_interrupts
+from probing import ReleaseError
 from system_tests import broker as broker_package
 from system_tests.broker.config import TEST_COORDINATOR, BrokerConfig
 from system_tests.coordinator import CoordinatorConfig
+from system_tests.errors import EnvironmentFailureError
 
 _PORT_MAX = 65_535
+_OF_EMBEDDED = (
+    "host",
+    "nodes",
+    "auto_create_topics",
+    "initial_rebalance_delay_ms",
+    "verbose",
+)
 
 
 def _parse_topics(
@@ -36,8 +47,16 @@ def _parse_topics(
     examples="""
 python -m PROGRAM --port 9092 --topic words:4 --topic counts:4
 python -m PROGRAM --port 0 --format json
+python -m PROGRAM --kafka 4.4 --topic words:4
 """,
-    exits={0: "stopped by a signal", 3: "the port is in use"},
+    exits={0: "stopped by a signal", 3: "the port is in use, or no real broker starts"},
+)
+@click.option(
+    "--kafka",
+    "release",
+    metavar="RELEASE",
+    help="Run a real broker of this release in place of the embedded one: 4.4, 4 for its newest "
+    "(extra `real`). Its data are removed at the end.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
@@ -67,6 +86,7 @@ python -m PROGRAM --port 0 --format json
 @click.option("--verbose", is_flag=True, help="Log group events to stderr.")
 @format_option()
 def main(
+    release: str | None,
     host: str,
     port: int,
     nodes: int,
@@ -77,13 +97,16 @@ def main(
     verbose: bool,
     form: str,
 ) -> None:
-    """Run an in-memory Kafka broker for tests and demos until SIGTERM or SIGINT."""
+    """Run a Kafka broker for tests and demos, in memory or real, until SIGTERM or SIGINT."""
     if (advice := absent_extra("kafka")) is not None:
         raise EnvironmentFailed(f"the broker cannot start: {advice}")
     if port and port + nodes - 1 > _PORT_MAX:
         raise BadInput(
             f"{nodes} nodes from port {port} on exceed port {_PORT_MAX}; take a lower port"
         )
+    if release is not None:
+        _serve_real(release, port, topics, form)
+        return
     config = BrokerConfig(
         host=host,
         nodes=nodes,
@@ -118,10 +141,38 @@ async def _serve(config: BrokerConfig, form: str) -> None:
     async with broker_package.EmbeddedBroker(config) as broker:
         log = logging.getLogger("system_tests.broker")
         broker.subscribe(lambda event: log.info("%s", event))
-        servers = broker.bootstrap_servers
-        if form == "json":
-            click.echo(json.dumps({"listening": servers, "topics": dict(config.topics)}))
-        else:
-            click.echo(f"listening on {','.join(servers)}")
-        sys.stdout.flush()
+        _announce(broker.bootstrap_servers, config.topics, form)
         await stop.wait()
+
+
+def _serve_real(name: str, port: int, topics: Mapping[str, int], form: str) -> None:
+    context = click.get_current_context()
+    unused = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name in _OF_EMBEDDED
+        and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+    ]
+    if unused:
+        raise BadInput(f"--kafka has no use for {', '.join(unused)}, which are of the embedded one")
+    from system_tests.real import broker_release, serve_real_broker  # noqa: PLC0415 needs Java
+
+    try:
+        serve_real_broker(
+            broker_release(f"kafka:{name}"),
+            port=port,
+            topics=topics,
+            announce=lambda broker: _announce([broker.bootstrap_servers], topics, form),
+        )
+    except ReleaseError as error:
+        raise BadInput(str(error)) from error
+    except EnvironmentFailureError as error:
+        raise EnvironmentFailed(str(error)) from error
+
+
+def _announce(servers: list[str], topics: Mapping[str, int], form: str) -> None:
+    if form == "json":
+        click.echo(json.dumps({"listening": servers, "topics": dict(topics)}))
+    else:
+        click.echo(f"listening on {','.join(servers)}")
+    sys.stdout.flush()

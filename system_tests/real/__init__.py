@@ -17,6 +17,7 @@ from system_tests.real.machine import (
     java_exception,
     start_jvm,
 )
+from system_tests.real.serving import serve_real_broker
 
 __all__ = [
     "PINS",
@@ -31,6 +32,7 @@ __all__ = [
     "java_exception",
     "running_real_broker",
     "send_signal",
+    "serve_real_broker",
     "sha256",
     "start_jvm",
     "streams_jars",

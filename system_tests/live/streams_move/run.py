@@ -138,7 +138,7 @@ class _Rehearsal:
             offsets = self._committed()
             self._wait("an empty group", lambda: self._state()[1] == "Empty")
             empty = monotonic() * 1000
-            self._tell(f"empty after {(empty - stopped) / 1000:.1f} s")
+            self._tell(f"the group is empty after {(empty - stopped) / 1000:.1f} s")
         kept, predicted = self._committed() if before else {}, self._changelog_sizes(before)
         members = [self._member(number, protocol) for number in range(options.members)]
         self._all = members
@@ -146,10 +146,11 @@ class _Rehearsal:
         started = monotonic() * 1000
         for member in members:
             member.say("start")
-        self._tell(f"start {options.members} members with group.protocol={protocol}")
+        kind = "static members" if options.static else "members"
+        self._tell(f"start {options.members} {kind} with group.protocol={protocol}")
         self._wait("every task on one member", self._has_settled)
         running = monotonic() * 1000
-        self._tell(f"running: {', '.join(map(_tasks_of, members))}")
+        self._tell(f"tasks run: {', '.join(map(_tasks_of, members))}")
         sleep(options.seconds)  # the time during which this phase processes records
         self._wait("every task on one member", self._has_settled)
         group_type, state, described = self._described()

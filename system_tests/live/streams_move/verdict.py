@@ -160,7 +160,11 @@ def _of_move(phase: Phase, name: str, wait_ms: float) -> Iterator[Check]:
         name="empty",
         ok=empty - stopped > wait_ms / 2 if wait_ms else empty - stopped < SLACK_MS / 2,
         sentence=f"{name}: empty {(empty - stopped) / 1000:.1f} s after the first stop; predicted"
-        + (f" {wait_ms / 1000:g} s, sessions expire" if wait_ms else " at once, members leave"),
+        + (
+            f" {wait_ms / 1000:g} s after the last heartbeat, when sessions expire"
+            if wait_ms
+            else " immediately, since members leave"
+        ),
     )
     delay_ms = INITIAL_DELAY_MS if phase.protocol == "streams" else 0
     down, assigned = phase.running_ms - stopped, phase.running_ms - phase.started_ms
@@ -168,6 +172,6 @@ def _of_move(phase: Phase, name: str, wait_ms: float) -> Iterator[Check]:
         name="downtime",
         ok=assigned < delay_ms + SLACK_MS,
         sentence=f"{name}: {down / 1000:.1f} s from the first stop until every task ran,"
-        f" {assigned / 1000:.1f} s of them after the start of the members; predicted at least"
+        f" {assigned / 1000:.1f} s of them after the start of the members; predicted"
         f" {(wait_ms + delay_ms) / 1000:g} s and {delay_ms / 1000:g} s, and the start of the JVMs",
     )

@@ -24,7 +24,7 @@ from system_tests.plan.streams.brokers import (
     reports_offsets,
 )
 from system_tests.plan.streams.restored import NO_LARGE, Restored, returns_of
-from system_tests.plan.uses import Use
+from system_tests.plan.uses import FEATURES, Use
 from system_tests.sim.world import behaviour_of
 
 TARGET: Final = "streams"
@@ -35,7 +35,7 @@ RESTORE_RATE: Final = SimulatedGroup().restore
 """Records a second that a member restores of each changelog, if nothing else is given."""
 _WAIT_S: Final = 60  # well beyond the initial delay of 3 s and some heartbeats of 5 s
 INITIAL_DELAY_MS: Final = 3000
-"""`group.streams.initial.rebalance.delay.ms` of a broker of 4.3.1."""
+"""`group.streams.initial.rebalance.delay.ms` of brokers of 4.3.1 and 4.4.0."""
 
 
 _NATIVE: Final = "members of this project do not speak the streams protocol; it is for JVM members"
@@ -53,6 +53,8 @@ _STATIC: Final = (
     " a rolling bounce of the classic group first, or bring members and brokers to 4.4"
 )
 
+# Of these the plan depends; with the first one, members do not start.
+_ASKED: Final = (Use.REGEX, Use.STATIC, Use.IQ, Use.EOS)
 _LEAVES: Final = "which leave the group at once"
 _LEAVES_STATIC: Final = (
     "which stay in the group as static members until streams.session.timeout.ms has passed"
@@ -170,6 +172,8 @@ def plan_streams_move(
         not_checked=(
             *((unchecked,) if unchecked else ()),
             *((_NOT_RUN,) if {members.series, brokers.series} - {"4.3", "4.4"} else ()),
+            "features that --uses does not name: "
+            + ", ".join(FEATURES[use] for use in _ASKED if use not in uses),
             *STREAMS_NOT_CHECKED,
         ),
     )
@@ -253,7 +257,7 @@ def _steps(
     return (
         MoveStep(
             what="stop all members, and wait until the group is empty",
-            seen="assignor inspect --group GROUP reports state Empty",
+            seen="assignor inspect --bootstrap-server HOST:PORT --group GROUP reports state Empty",
             cost=(
                 f"{session_s:g} s: members do not send LeaveGroup when they are closed, so the"
                 " group is empty when their sessions (session.timeout.ms) have expired; to"

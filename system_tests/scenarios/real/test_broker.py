@@ -1,5 +1,7 @@
 """A real broker: it keeps its data, ends with its parent, and live bounces run on it."""
 
+import os
+import signal
 import subprocess
 import sys
 
@@ -8,7 +10,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 
 from system_tests.errors import EnvironmentFailureError
 from system_tests.real import RealBroker, broker_release
-from system_tests.scenarios.conftest import gone
+from system_tests.scenarios.conftest import children_of, gone
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
@@ -57,6 +59,32 @@ def test_no_broker_outlives_a_parent_that_was_killed():
         owner.kill()
         owner.wait()
         assert gone([pid])
+
+
+@pytest.mark.usefixtures("alone")
+def test_the_command_serves_until_a_signal_and_leaves_nothing_behind(tmp_path):
+    command = "-m system_tests.broker --kafka 4 --port 0 --topic kept:3"
+    with subprocess.Popen(
+        [sys.executable, *command.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as process:
+        line = process.stdout.readline()
+        assert line.startswith("listening on 127.0.0.1:"), process.stderr.read()
+        guards = children_of(process.pid)
+        brokers = [pid for guard in guards for pid in children_of(guard)]
+        admin = KafkaAdminClient(bootstrap_servers=line.split()[-1])
+        assert "kept" in admin.list_topics()
+        admin.close()
+        assert any(tmp_path.iterdir())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=120) == 0
+        assert process.stderr.read() == ""
+    assert len(brokers) == 1
+    assert gone(guards + brokers)
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_port_in_use_is_an_environment_failure(kafka_3_9):

@@ -71,6 +71,21 @@ def test_invalid_arguments_are_status_2(arguments):
     assert arguments[1].partition(":")[0] in done.output
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("--kafka 4 --nodes 2 --verbose", "--kafka has no use for --nodes, --verbose"),
+        ("--kafka 2.8", "'kafka:2.8' cannot be started; use 3.3 or newer"),
+        ("--kafka 9.9", "9.9"),
+    ],
+)
+def test_what_a_real_broker_cannot_do_is_one_sentence_and_status_2(arguments, sentence):
+    done = CliRunner().invoke(main, arguments.split())
+    assert done.exit_code == 2
+    assert sentence in done.stderr
+    assert done.output.count("\n") == 1
+
+
 @pytest.mark.usefixtures("clock")
 def test_stopping_the_broker_leaves_no_thread_behind():
     before = threading.active_count()

@@ -52,7 +52,7 @@ def test_a_good_move_has_no_failed_check():
     assert verdict.ok
     sentences = {check.sentence for check in verdict.checks}
     assert "classic to streams: 2 of 2 committed offsets are kept" in sentences
-    assert "streams to classic: empty 0.5 s after the first stop; predicted at once," in str(
+    assert "streams to classic: empty 0.5 s after the first stop; predicted immediately," in str(
         sentences
     )
 
@@ -61,7 +61,7 @@ def test_static_members_stay_in_a_streams_group_until_their_sessions_expire():
     back = replace(BACK, empty_ms=BACK.stopped_ms + 46_000, started_ms=60_000, running_ms=65_000)
     verdict = judged(CLASSIC, STREAMS, back, streams_ms=45_000)
     assert verdict.ok
-    assert "predicted 45 s, sessions expire" in str(verdict.checks)
+    assert "predicted 45 s after the last heartbeat, when sessions expire" in str(verdict.checks)
     assert failed(judged(streams_ms=45_000)) == ["empty"]  # they left
 
 

@@ -302,6 +302,13 @@ def test_a_plan_to_a_later_release_says_what_is_announced_of_it(name, kips):
     assert find_target("3.9") is find_release("3.9")
 
 
+@pytest.mark.parametrize("name", ["4.0.99", "3.10", "nonsense"])
+def test_of_an_unknown_release_that_is_no_later_one_nothing_is_announced(name):
+    with pytest.raises(ReleaseError) as error:
+        find_target(name)
+    assert "nnounced" not in str(error.value)
+
+
 def test_clients_of_members_get_retries_after_its_constant_is_removed():
     """Run with `StreamsConfig` of 3.9.2 and 4.4.0: both pass retries to producer and admin."""
     row = next(row for row in CHANGES if "RETRIES_CONFIG" in row.what)

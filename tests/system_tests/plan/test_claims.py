@@ -163,5 +163,5 @@ def test_claims_use_experiments_and_topologies_that_exist():
 
 def test_evidence_names_the_releases_of_an_experiment_or_says_that_there_is_none():
     shown = data.seen_with(["exactly-once-removed"])
-    assert shown.startswith("run with 3.9.2 and 4.0.2, 3.9.2 and 4.4.0: the newer one ends: Config")
+    assert shown.startswith("run with 3.9.2 + 4.0.2, 3.9.2 + 4.4.0: the newer one ends: Config")
     assert data.seen_with([]) == data.seen_with(["nothing"]) == "by Kafka's notes, not run"

@@ -12,10 +12,22 @@ from system_tests.cli.main import main
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 
-def test_a_group_moves_there_and_back():
+@pytest.mark.parametrize(
+    ("switches", "session_ms"),
+    [
+        pytest.param("", 0, id="dynamic"),
+        pytest.param(
+            "--static",
+            45_000,
+            id="static",
+            marks=pytest.mark.nightly("waits 45 s for sessions of a streams group"),
+        ),
+    ],
+)
+def test_a_group_moves_there_and_back(switches, session_ms):
     words = (
         f"live --from {NEWEST_KAFKA} --to streams --broker kafka:{NEWEST_KAFKA}"
-        " --members 2 --partitions 4 --rate 50"
+        f" --members 2 --partitions 4 --rate 50 {switches}"
     )
     done = CliRunner().invoke(main, [*words.split(), "--format", "json"])
     report = json.loads(done.stdout)
@@ -34,3 +46,5 @@ def test_a_group_moves_there_and_back():
     assert sum(returned["restored"].values()) > sum(moved["restored"].values())
     # Classic members stay until their sessions have expired.
     assert moved["empty_ms"] - moved["stopped_ms"] > 3000
+    # Static members stay until their last heartbeat, 5 s ago at most, is a session ago.
+    assert returned["empty_ms"] - returned["stopped_ms"] >= session_ms - 6000
