@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 from urllib.parse import quote
@@ -65,8 +66,27 @@ _USELESS: Final = (
 )
 _SIMULATED: Final = ("seeds", "no_costs", "sample", "restart_ms", "growth")
 _Found = tuple[str, "SavedGroup | str"]
-_Options = tuple[Mapping[str, Any], str, frozenset[Use]]
-"""What was given, the target, and what the applications use."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What is planned for every group.
+
+    Attributes:
+        given: the options of the command.
+        new: the target, a release or the streams protocol.
+        uses: what applications use, unless `uses_of` says it.
+        old: release of groups whose metadata does not tell theirs; None: not given.
+    """
+
+    given: Mapping[str, Any]
+    new: str
+    uses: frozenset[Use]
+    old: Release | None
+
+    def uses_of(self, group: str) -> frozenset[Use]:
+        """Return what the application of a group uses."""
+        return dict(self.given["uses_of"]).get(group, self.uses)
 
 
 def print_fleet_plan(given: Mapping[str, Any], uses: frozenset[Use]) -> NoReturn:
@@ -94,10 +114,12 @@ def print_fleet_plan(given: Mapping[str, Any], uses: frozenset[Use]) -> NoReturn
         refuse(
             f"--uses-of names {quoted(sorted(unknown)[:_SHOWN])}, which are not among the groups"
         )
+    old = find_release(given["old"]) if given["old"] else None
+    wanted = _Wanted(given=given, new=new, uses=uses, old=old)
     made: list[GroupPlan] = []
     with counted("groups planned", len(groups)) as add:
         for number, (name, saved) in enumerate(groups, 1):
-            made.append(_planned(name, saved, (given, new, uses), lambda _: add(0)))
+            made.append(_planned(name, saved, wanted, lambda _: add(0)))
             add(1)
             if directory is not None:
                 _write_report(directory, number, made[-1], given)
@@ -108,21 +130,18 @@ def print_fleet_plan(given: Mapping[str, Any], uses: frozenset[Use]) -> NoReturn
 def _planned(
     name: str,
     saved: SavedGroup | str,
-    options: _Options,
+    wanted: _Wanted,
     progress: Callable[[int], object],
 ) -> GroupPlan:
     """Return the plan of one group; an error of one group must not hide the others."""
-    given, new, uses = options
-    given_old = find_release(given["old"]) if given["old"] else None
-    uses = dict(given["uses_of"]).get(name, uses)
-    options = given, new, uses
+    given, new, uses = wanted.given, wanted.new, wanted.uses_of(name)
     try:
         if isinstance(saved, str):
             raise ProblemError(saved)  # noqa: TRY301 the row is that of other errors
         if saved.is_streams_group or new == STREAMS:
-            return _planned_move(name, saved, options, given_old)
+            return _planned_move(name, saved, wanted)
         old, group, _ = planned_saved(
-            saved, _own_release(saved, given_old), given, is_static=Use.STATIC in uses
+            saved, _own_release(saved, wanted.old), given, is_static=Use.STATIC in uses
         )
         uses |= {Use.STATIC} if group.static_members else frozenset()
         made = make_plan(old, find_release(new), uses, threads=group.threads)
@@ -143,17 +162,15 @@ def _planned(
         made=made,
         group=group,
         costs=costs,
-        unknowns=(*_assumed_release(saved, made.old, given_old), *assumptions(made), *group.notes),
+        unknowns=(*_assumed_release(saved, made.old, wanted.old), *assumptions(made), *group.notes),
     )
 
 
-def _planned_move(
-    name: str, saved: SavedGroup, options: _Options, given_old: Release | None
-) -> GroupPlan:
+def _planned_move(name: str, saved: SavedGroup, wanted: _Wanted) -> GroupPlan:
     """Return the plan of a streams group, or of a group that becomes one; errors as its makers."""
-    given, new, uses = options
+    given, new, uses = wanted.given, wanted.new, wanted.uses_of(name)
     if not saved.is_streams_group:
-        move = planned_move(given, saved, _own_release(saved, given_old), uses)
+        move = planned_move(given, saved, _own_release(saved, wanted.old), uses)
         old = move.release
     elif new == STREAMS:
         verdict = "nothing to do, it is a streams group"

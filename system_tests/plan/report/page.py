@@ -20,7 +20,7 @@ from system_tests.plan.cost_text import (
     simulated_text,
 )
 from system_tests.plan.group import SimulatedGroup
-from system_tests.plan.notes import FATAL, STUCK
+from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import not_rehearsed
 from system_tests.plan.report.chart import COLOURS, chart_svg
 from system_tests.plan.report.html import (
@@ -36,7 +36,7 @@ from system_tests.plan.report.html import (
     write_html,
 )
 from system_tests.plan.report.signs import StepSigns, always, patience, signs_of
-from system_tests.plan.steps import UpgradePlan, is_fatal
+from system_tests.plan.steps import UpgradePlan
 from system_tests.plan.text import WAY_BACK_IS, assumptions, headline, no_return_text
 from system_tests.plan.workers import run_jobs
 from system_tests.report import Story, story_of_simulation
@@ -94,10 +94,8 @@ def decision_of(made: UpgradePlan, group: SimulatedGroup, costs: Sequence[StepCo
         return Decision("no go: simulated bounces break a rule", "stop")
     if not made.rolling:
         return Decision("no go as a rolling upgrade", "stop")
-    if is_fatal(made):
-        return Decision("no go: members can die", "stop")
-    if any(STUCK in warning for warning in made.warnings):
-        return Decision("no go: the group does not reach the new version", "stop")
+    if made.traps:
+        return Decision(f"no go: {'; '.join(sorted(made.traps))}", "stop")
     met = "go, if the points below are met"
     if made.direction is Direction.ROLLBACK:
         return Decision(f"a rollback, as {made.new} is older than {made.old}: {met}", "check")
@@ -164,8 +162,8 @@ def _steps(made: UpgradePlan, steps: Sequence[StepSigns]) -> str:
         end = '<p class="noreturn">point of no return</p>' if number == made.no_return else ""
         lists = (signs.seen, signs.done, signs.stop, signs.back)
         cells = "".join(f"<td>{list_html(lines)}</td>" for lines in lists)
-        title = "" if signs.rehearsal.startswith("cannot") else "rehearse: "
-        rehearsal = f'<p class="small">{title}{line_html(signs.rehearsal)}</p>'
+        title = "rehearse: " if signs.rehearsal.is_possible else ""
+        rehearsal = f'<p class="small">{title}{line_html(str(signs.rehearsal))}</p>'
         todo = f"{line_html(signs.todo)}{end}{rehearsal}"
         rows.append(f"<tr><th>{number}</th><td>{todo}</td>{cells}</tr>")
     heads = (
@@ -188,9 +186,8 @@ def _conditions(
         made: the plan.
         actions: what shortens pauses, as from `actions_before`.
     """
-    ordered = sorted(made.warnings, key=lambda warning: not warning.startswith(FATAL))
     known = [
-        *(Condition("protocol", "", text, "", "", is_to_do=True) for text in ordered),
+        *(Condition("protocol", "", text, "", "", is_to_do=True) for text in made.warnings),
         *(Condition("pauses", "", what, setting, "the costs above") for what, setting in actions),
         *(Condition("protocol", "", text, "", "") for text in (*made.windows, *made.bugs)),
     ]

@@ -43,7 +43,7 @@ def demanded(steps):
 
 def actions(steps):
     return [
-        (s.release, s.upgrade_from, s.rolling, s.deletes_state, s.resets, s.expires, bool(s.until))
+        (s.release, s.upgrade_from, s.rolling, s.deletes_state, s.resets, s.expires, s.consumes)
         for s in steps
     ]
 
@@ -120,14 +120,14 @@ def test_a_plan_upwards_deletes_nothing():
     for low, high in PAIRS:
         steps = plan(low.name, high.name, Use.KTABLE).steps
         assert not demanded(steps)
-        assert not any(step.until or step.loses for step in steps)
+        assert not any(step.consumes or step.loses for step in steps)
 
 
 def test_records_of_ktables_are_consumed_with_the_former_format_before_an_old_release_starts():
     first = find_release("3.5.0").order
     for low, high in PAIRS:
         down = plan(high.name, low.name, Use.KTABLE)
-        waits = [step for step in down.steps if step.until]
+        waits = [step for step in down.steps if step.consumes]
         assert bool(waits) == (low.order < first <= high.order), (high.name, low.name)
         for step in waits:
             after = down.steps[down.steps.index(step) + 1]
@@ -299,8 +299,8 @@ def test_settings_in_force_are_in_every_line_and_only_bounced_members_are_bounce
 @pytest.mark.parametrize(
     ("old", "new", "uses", "action"),
     [
-        ("2.3.1", "4.3", "eos", "step 2 does it"),
-        ("4.3", "2.3.1", "eos", "step 2 does it"),
+        ("2.3.1", "4.3", "eos", "step 2 switches to it"),
+        ("4.3", "2.3.1", "eos", "step 2 switches to it"),
     ],
 )
 def test_a_row_names_the_step_that_switches(old, new, uses, action):
