@@ -217,15 +217,18 @@ def _in_turn(sizes: Sequence[int], largest: int, times: int, group: SimulatedGro
     factors = [str(times)] * (times > 1)
     if len(set(waits)) == 1:
         total = len(waits) * largest
-        factors += [str(len(waits)), duration(largest * 1000 // group.restore)]
+        factors += [str(len(waits))] * (len(waits) > 1) + [
+            duration(largest * 1000 // group.restore)
+        ]
     else:
         total = max(largest, sum(waits))
         factors += [duration(total * 1000 // group.restore)]
     arithmetic = f"{' x '.join(factors)} = " if len(factors) > 1 else ""
     total_ms = times * total * 1000 // group.restore
-    return (
-        f"at least {arithmetic}{duration(total_ms)} for {len(waits)} members, which delete their"
-        " state and restore it one after the other"
+    return f"at least {arithmetic}{duration(total_ms)} for" + (
+        f" {len(waits)} members, which delete their state and restore it one after the other"
+        if len(waits) > 1
+        else " the only member with state, which deletes and restores it"
     )
 
 

@@ -37,6 +37,7 @@ class PlanStep:
         expires: each member is started after its session has expired.
         drains: all internal topics are consumed before the members are stopped.
         consumes: repartition topics have to be consumed before the next step.
+        transactional: members write transactions, whose markers stay as lag where they are last.
         demands: what else the step takes, as sentences: state to delete, why a reset.
         version: of exactly-once after the step, as of `Running`.
         back: the way back to what the group ran before this step; None within such a way.
@@ -55,6 +56,7 @@ class PlanStep:
     expires: bool = False
     drains: bool = False
     consumes: bool = False
+    transactional: bool = False
     demands: tuple[str, ...] = ()
     version: int | None = None
     back: "Way | None" = None

@@ -28,6 +28,17 @@ WAY_BACK_IS: Final = (
     " last one that was begun first"
 )
 """What `back` of a step means, for every plan with steps."""
+_LAST_MARKERS: Final = (
+    (
+        "with exactly-once, CURRENT-OFFSET stays below LOG-END-OFFSET where only transaction"
+        " markers follow: once it has not moved for longer than transaction.timeout.ms, the"
+        " partition is consumed if this says Processed a total of 0 messages:"
+    ),
+    (
+        "kafka-console-consumer.sh --bootstrap-server HOST:PORT --topic TOPIC --partition NUMBER"
+        " --offset CURRENT-OFFSET --isolation-level read_committed --timeout-ms 10000"
+    ),
+)
 _RESTARTED: Final = "bounce each member that this step has restarted,"
 
 
@@ -202,7 +213,12 @@ def demands_of(step: PlanStep, group: SimulatedGroup = UNNAMED) -> tuple[str, ..
         "kafka-streams-application-reset.sh --bootstrap-server HOST:PORT"
         f" --application-id {group.id} --input-topics {topics}"
     )
-    return (*step.demands, *((reset,) if step.resets else ()))
+    has_markers = step.transactional and (step.consumes or step.drains)
+    return (
+        *step.demands,
+        *((reset,) if step.resets else ()),
+        *(_LAST_MARKERS if has_markers else ()),
+    )
 
 
 def _last_wait(step: PlanStep, group: SimulatedGroup) -> str:

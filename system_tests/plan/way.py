@@ -182,6 +182,7 @@ def _settings_step(now: Running, goal: Running, uses: frozenset[Use]) -> PlanSte
         stage=0 if now.upgrade_from else -1,
         settings=_switch_settings(now, goal),
         consumes=bool(held),
+        transactional=Use.EOS in uses,
         version=goal.version,
     )
 
@@ -232,6 +233,7 @@ def _leg_steps(leg: int, ends: tuple[Release, Release], uses: frozenset[Use]) ->
             deletes_state=bool(deleted),
             expires=expires,
             consumes=bool(held) and old is higher and after is old,
+            transactional=Use.EOS in uses,
             demands=deletions(deleted, after),
         )
         before = after
@@ -264,6 +266,7 @@ def _offline_step(
         deletes_state=bool(deleted) or bool(reset),
         resets=bool(reset),
         drains=bool(drain),
+        transactional=Use.EOS in uses,
         demands=drain or reset or deletions(deleted, new),
         version=goal.version,
     )
