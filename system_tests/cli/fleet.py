@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -147,7 +147,8 @@ def _planned(
         made = make_plan(old, find_release(new), uses, threads=group.threads)
         check_group(made, group)
     except (ReleaseError, ProblemError, OptionError) as error:
-        return GroupPlan(name=name, old="", new=new, verdict=f"no plan: {error}", is_red=True)
+        why = str(error)
+        return GroupPlan(name=name, old="", new=new, verdict="no plan", is_red=True, problem=why)
     costs = None
     if not given["no_costs"]:
         seeds = given["seeds"] or min(group.seeds, _SEEDS)
@@ -183,7 +184,8 @@ def _planned_move(name: str, saved: SavedGroup, wanted: _Wanted) -> GroupPlan:
         name=name,
         old=old,
         new=new,
-        verdict=": ".join((decision.words, *move.obstacles[:1])),
+        verdict=decision.words,
+        problem="".join(move.obstacles[:1]),
         is_red=decision.colour == "stop",
         move=move,
         unknowns=(*(f"{what}: {action}" for what, action in move.assumed), *saved.group.notes),
@@ -191,9 +193,9 @@ def _planned_move(name: str, saved: SavedGroup, wanted: _Wanted) -> GroupPlan:
 
 
 def _own_release(saved: SavedGroup, given: Release | None) -> Release | None:
-    """Return the only release that fits what members wrote, else the given or the oldest one."""
+    """Return the given release if it fits what members wrote, else the oldest one that does."""
     common = saved.common_releases
-    if len(common) != 1 and given is not None:
+    if given is not None and (not common or given.name in common):
         return given
     return min(map(find_release, common), key=lambda release: release.order, default=None)
 
@@ -201,7 +203,7 @@ def _own_release(saved: SavedGroup, given: Release | None) -> Release | None:
 def _assumed_release(saved: SavedGroup, release: str, given: Release | None) -> tuple[str, ...]:
     """Return that a release is one of several that fit, as a sentence; often nothing."""
     common = saved.common_releases
-    if given is not None or len(common) <= 1:
+    if len(common) <= 1 or (given is not None and given.name in common):
         return ()
     return (
         (
@@ -315,18 +317,26 @@ def _print(made: list[GroupPlan], skipped: list[str], form: str) -> None:
     rollbacks = f", of them {back} rollback{'s' * (back > 1)}" if back else ""
     groups = f"{len(made)} group{'s' * (len(made) != 1)}"
     click.echo(f"\n{groups}: {red} red, {len(made) - red} to go{rollbacks}")
-    notes: dict[str, list[str]] = {}
-    for plan in made:
-        for note in plan.unknowns:
-            notes.setdefault(note, []).append(plan.name)
     for title, lines in (
-        ("unknown", [f"{_few(names, len(made))}: {note}" for note, names in notes.items()]),
-        ("not planned, no group of Kafka Streams", skipped),
+        ("no plan, or no go", _by_note(made, lambda plan: filter(None, (plan.problem,)))),
+        ("unknown", _by_note(made, lambda plan: plan.unknowns)),
+        ("not planned", skipped),
     ):
         if lines:
             click.echo(f"\n{title}:")
             for line in lines:
                 click.echo(f"  - {shown(line, limit=None)}")
+
+
+def _by_note(
+    made: Sequence[GroupPlan], notes_of: Callable[[GroupPlan], Iterable[str]]
+) -> list[str]:
+    """Return each note once, with the groups that it is about."""
+    notes: dict[str, list[str]] = {}
+    for plan in made:
+        for note in notes_of(plan):
+            notes.setdefault(note, []).append(plan.name)
+    return [f"{_few(names, len(made))}: {note}" for note, names in notes.items()]
 
 
 def _few(names: list[str], count: int) -> str:

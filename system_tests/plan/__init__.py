@@ -21,7 +21,8 @@ from system_tests.plan.cost import (
     estimated_s,
     step_costs,
 )
-from system_tests.plan.cost_text import costs_lines, seconds_text, spoken
+from system_tests.plan.cost_text import costs_lines, seconds_text
+from system_tests.plan.figures import spoken
 from system_tests.plan.group import MOST_MEMBERS, UNNAMED, SimulatedGroup, as_static, scaled
 from system_tests.plan.member_releases import spelled_releases
 from system_tests.plan.model import PlanStep, Way

@@ -252,7 +252,7 @@ def _action(step: PlanStep, whom: str = "bounce every member") -> str:
         )
         input_too = ", and then what writes the input topics" if step.drains else ""
         return (
-            f"{drain}stop all members, wait for their sessions to end,{deleting} start all as"
+            f"{drain}stop all members, wait until the group is Empty,{deleting} start all as"
             f" {step.release}{setting}{input_too}"
         )
     named = ", ".join(settings_of(step))
@@ -265,7 +265,7 @@ def _action(step: PlanStep, whom: str = "bounce every member") -> str:
         session_s = behaviour_of(step.old, None).session_timeout_ms / 1000
         while_down.append(
             f"; start each member only after its session has expired (session.timeout.ms,"
-            f" {session_s:g} s in {step.old} unless it is set)"
+            f" {session_s:g} s in {step.old} unless it is set) and inspect no longer lists it"
         )
     return f"{whom} to {step.release}, {named}{''.join(while_down)}"
 

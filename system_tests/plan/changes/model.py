@@ -220,7 +220,8 @@ def _on_path(
     if row.work is not None and row.work in done_in:
         action = row.with_work(f"step {done_in[row.work]}", action)
     release = reached[0].name
-    made = f"before {row.begun(first)}" if is_known else f"since {row.begun(reached[0])}"
+    is_left = is_known and not is_upgrade
+    made = f"before {row.begun(first)}" if is_left else f"since {row.begun(reached[0])}"
     return [
         PathChange(
             release=release,

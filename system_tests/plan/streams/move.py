@@ -14,7 +14,7 @@ from system_tests.plan.changes import (
     PathChange,
     streams_changes,
 )
-from system_tests.plan.cost_text import spoken
+from system_tests.plan.figures import spoken
 from system_tests.plan.group import UNNAMED, SimulatedGroup
 from system_tests.plan.streams.brokers import (
     FIRST_BROKERS,
