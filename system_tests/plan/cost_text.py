@@ -35,6 +35,7 @@ _EOS_LEFT_OUT: Final = (
 )
 _WORTH_AN_ACTION: Final = 0.1
 _WORTH_NAMING: Final = 0.01
+AFTER_RESET: Final = "not in these figures: after the reset members process all of the input again"
 _RESET: Final = (
     "the way back resets the application, whose members then process all of the input again: it"
     " takes as long as that, which is not simulated"
@@ -186,7 +187,7 @@ def cost_lines(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> Iterato
     )
     yield from restored_lines(cost, group)
     if step.resets:
-        yield "not in these figures: after the reset members process all of the input again"
+        yield AFTER_RESET
     for cause in causes_of(step, cost, group):
         yield f"{100 * cause.share:.0f} % of all pauses together: {cause.what}"
 

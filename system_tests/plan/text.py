@@ -147,7 +147,7 @@ def headline(made: UpgradePlan) -> str:
     if not made.steps:
         return f"{made.old} to {made.new}: nothing to do, every member already runs it"
     if not made.rolling:
-        return f"{made.old} to {made.new}: no rolling upgrade, all members have to be stopped"
+        return f"{made.old} to {made.new}: no rolling bounces, all members have to be stopped"
     bounces = f"{len(made.steps)} rolling bounce{'s' if len(made.steps) > 1 else ''}"
     over = f" over the bridge {', '.join(made.stops[1:-1])}" if made.stops[1:-1] else ""
     trap = f"; members can die on the way, see {FATAL.strip()} below" if is_fatal(made) else ""

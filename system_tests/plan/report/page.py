@@ -93,7 +93,7 @@ def decision_of(made: UpgradePlan, group: SimulatedGroup, costs: Sequence[StepCo
     if any(cost.is_bad for cost in costs):
         return Decision("no go: simulated bounces break a rule", "stop")
     if not made.rolling:
-        return Decision("no go as a rolling upgrade", "stop")
+        return Decision("no go by rolling bounces", "stop")
     if made.traps:
         return Decision(f"no go: {'; '.join(sorted(made.traps))}", "stop")
     met = "go, if the points below are met"
@@ -164,7 +164,8 @@ def _steps(made: UpgradePlan, steps: Sequence[StepSigns]) -> str:
         cells = "".join(f"<td>{list_html(lines)}</td>" for lines in lists)
         title = "rehearse: " if signs.rehearsal.is_possible else ""
         rehearsal = f'<p class="small">{title}{line_html(str(signs.rehearsal))}</p>'
-        todo = f"{line_html(signs.todo)}{end}{rehearsal}"
+        demands = list_html(signs.demands) if signs.demands else ""
+        todo = f"{line_html(signs.todo)}{demands}{end}{rehearsal}"
         rows.append(f"<tr><th>{number}</th><td>{todo}</td>{cells}</tr>")
     heads = (
         ("", 2),
@@ -263,7 +264,8 @@ def _charts(made: UpgradePlan, group: SimulatedGroup, progress: Callable[[int], 
         progress=progress,
     )
     pictures = [
-        f'<p class="small"><b>{escape(title)}</b></p>\n{chart_svg(story, made.stops)}'
+        f'<p class="small"><b>{escape(title)}</b></p>\n'
+        f'<div class="wide">{chart_svg(story, made.stops)}</div>'
         for (title, _), story in zip(drawn, stories, strict=True)
     ]
     what = "Numbers above the lanes are generations: one for each rebalance, where there is room."

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from probing import Release, find_release
 from system_tests.plan.cost import StepCost
 from system_tests.plan.cost_text import (
+    AFTER_RESET,
     causes_of,
     count_text,
     duration_text,
@@ -18,7 +19,7 @@ from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.model import PlanStep
 from system_tests.plan.rehearsal import Rehearsal, rehearsal_of
 from system_tests.plan.steps import UpgradePlan
-from system_tests.plan.text import back_lines, settings_of, step_text
+from system_tests.plan.text import back_lines, demands_of, settings_of, step_text
 
 _PATIENCE = 2
 _LEAST_WAIT_MS = 30_000
@@ -29,7 +30,7 @@ class StepSigns:
     """One step as an operator follows it; every field is a sentence or several.
 
     Attributes:
-        todo: what is done.
+        todo: what is done; demands: what else that takes.
         rehearsal: how it is rehearsed, or why it cannot be.
         seen: what is normal meanwhile.
         done: what shows that a member is done, and the next one can be stopped.
@@ -38,6 +39,7 @@ class StepSigns:
     """
 
     todo: str
+    demands: tuple[str, ...]
     rehearsal: Rehearsal
     seen: tuple[str, ...]
     done: tuple[str, ...]
@@ -56,6 +58,7 @@ def signs_of(
     wait_s = _wait_s(step, cost, group)
     return StepSigns(
         todo=step_text(step, group),
+        demands=demands_of(step, group),
         rehearsal=rehearsal_of(made, step, group),
         seen=(
             version_text(step),
@@ -84,6 +87,7 @@ def _seen(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> tuple[str, .
         f"{count_text(cost, 'rebalances')} rebalances for {group.members} members",
         f"a partition pauses {seconds_text(cost, 'longest_pause_ms')} at most",
         f"all partitions together pause {seconds_text(cost, 'pause_ms')}",
+        *([AFTER_RESET] if step.resets else []),
         *mostly,
     )
 

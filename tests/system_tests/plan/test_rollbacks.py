@@ -333,6 +333,8 @@ def test_what_a_step_stops_it_starts_again_and_a_reset_names_group_and_topics():
     assert step_text(drained.steps[0]).endswith("and then what writes the input topics")
     group = SimulatedGroup(name="shop", input_topics=("orders", "users"))
     lines = "\n".join(plan_lines(reset, group))
+    page = unescape(TAG.sub("", plan_page(reset, None, group)))
+    assert page.count("--application-id shop --input-topics orders,users") == 1
     assert "--application-id shop --input-topics orders,users" in lines
 
 

@@ -143,7 +143,7 @@ def test_a_bounce_that_only_holds_a_format_has_a_cost():
 def test_the_command_ends_with_1_where_all_members_have_to_stop():
     done = run("--from 3.2 --to 3.9 --uses fk-join")
     assert done.exit_code == 1
-    assert "no rolling upgrade, all members have to be stopped" in done.stdout
+    assert "no rolling bounces, all members have to be stopped" in done.stdout
 
 
 @pytest.mark.parametrize(
