@@ -151,7 +151,7 @@ def _row(change: ReleaseChange) -> str:
         ", ".join(until for _, until in change.ranges if until),
         change.subject.value,
         change.what,
-        change.action,
+        change.with_work("a step of the plan", change.action),
         ", ".join((*change.uses, *(f"not {use}" for use in change.unless))),
         change.source + (f"; shown by `{change.shown}`" if change.shown else ""),
     )

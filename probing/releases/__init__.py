@@ -29,6 +29,7 @@ from probing.releases.upgrade_notes import (
     former_answer_is_unreadable,
     one_way_formats_between,
     pin_that_keeps,
+    setting_notes,
 )
 from probing.releases.upgrade_paths import (
     PATH_RULES,
@@ -71,6 +72,7 @@ __all__ = [
     "parse_order",
     "pin_that_keeps",
     "seen_with",
+    "setting_notes",
     "upgrade_from_value",
     "upgrade_path",
 ]

@@ -17,8 +17,7 @@ def notes_for(old: Release, new: Release) -> tuple[str, ...]:
     """Return the notes for the path from ``old`` to ``new``, in a fixed order; often none."""
     return (
         *_format_notes(old, new),
-        *_setting_notes(old, new),
-        *_protocol_notes(old, new),
+        *setting_notes(old, new),
         *_window_notes(old, new),
         *_rollback_notes(old, new),
         *_issue_notes(old, new),
@@ -97,7 +96,12 @@ def _format_notes(old: Release, new: Release) -> list[str]:
     return notes
 
 
-def _setting_notes(old: Release, new: Release) -> list[str]:
+def setting_notes(old: Release, new: Release) -> list[str]:
+    """Return the notes on settings to leave alone, and on members of both rebalance protocols."""
+    return [*_pin_notes(old, new), *_protocol_notes(old, new)]
+
+
+def _pin_notes(old: Release, new: Release) -> list[str]:
     """Return a note if upgrade.from=<old series> is unknown or fatal, and not needed."""
     if new.is_native or old.is_native or not new.upgrade_from_rows or old.order >= new.order:
         return []

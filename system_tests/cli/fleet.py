@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 from urllib.parse import quote
@@ -65,8 +66,27 @@ _USELESS: Final = (
 )
 _SIMULATED: Final = ("seeds", "no_costs", "sample", "restart_ms", "growth")
 _Found = tuple[str, "SavedGroup | str"]
-_Options = tuple[Mapping[str, Any], str, frozenset[Use]]
-"""What was given, the target, and what the applications use."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What is planned for every group.
+
+    Attributes:
+        given: the options of the command.
+        new: the target, a release or the streams protocol.
+        uses: what applications use, unless `uses_of` says it.
+        old: release of groups whose metadata does not tell theirs; None: not given.
+    """
+
+    given: Mapping[str, Any]
+    new: str
+    uses: frozenset[Use]
+    old: Release | None
+
+    def uses_of(self, group: str) -> frozenset[Use]:
+        """Return what the application of a group uses."""
+        return dict(self.given["uses_of"]).get(group, self.uses)
 
 
 def print_fleet_plan(given: Mapping[str, Any], uses: frozenset[Use]) -> NoReturn:
@@ -94,10 +114,12 @@ def print_fleet_plan(given: Mapping[str, Any], uses: frozenset[Use]) -> NoReturn
         refuse(
             f"--uses-of names {quoted(sorted(unknown)[:_SHOWN])}, which are not among the groups"
         )
+    old = find_release(given["old"]) if given["old"] else None
+    wanted = _Wanted(given=given, new=new, uses=uses, old=old)
     made: list[GroupPlan] = []
     with counted("groups planned", len(groups)) as add:
         for number, (name, saved) in enumerate(groups, 1):
-            made.append(_planned(name, saved, (given, new, uses), lambda _: add(0)))
+            made.append(_planned(name, saved, wanted, lambda _: add(0)))
             add(1)
             if directory is not None:
                 _write_report(directory, number, made[-1], given)
@@ -108,27 +130,25 @@ def print_fleet_plan(given: Mapping[str, Any], uses: frozenset[Use]) -> NoReturn
 def _planned(
     name: str,
     saved: SavedGroup | str,
-    options: _Options,
+    wanted: _Wanted,
     progress: Callable[[int], object],
 ) -> GroupPlan:
     """Return the plan of one group; an error of one group must not hide the others."""
-    given, new, uses = options
-    given_old = find_release(given["old"]) if given["old"] else None
-    uses = dict(given["uses_of"]).get(name, uses)
-    options = given, new, uses
+    given, new, uses = wanted.given, wanted.new, wanted.uses_of(name)
     try:
         if isinstance(saved, str):
             raise ProblemError(saved)  # noqa: TRY301 the row is that of other errors
         if saved.is_streams_group or new == STREAMS:
-            return _planned_move(name, saved, options, given_old)
+            return _planned_move(name, saved, wanted)
         old, group, _ = planned_saved(
-            saved, _own_release(saved, given_old), given, is_static=Use.STATIC in uses
+            saved, _own_release(saved, wanted.old), given, is_static=Use.STATIC in uses
         )
         uses |= {Use.STATIC} if group.static_members else frozenset()
         made = make_plan(old, find_release(new), uses, threads=group.threads)
         check_group(made, group)
     except (ReleaseError, ProblemError, OptionError) as error:
-        return GroupPlan(name=name, old="", new=new, verdict=f"no plan: {error}", is_red=True)
+        why = str(error)
+        return GroupPlan(name=name, old="", new=new, verdict="no plan", is_red=True, problem=why)
     costs = None
     if not given["no_costs"]:
         seeds = given["seeds"] or min(group.seeds, _SEEDS)
@@ -143,17 +163,15 @@ def _planned(
         made=made,
         group=group,
         costs=costs,
-        unknowns=(*_assumed_release(saved, made.old, given_old), *assumptions(made), *group.notes),
+        unknowns=(*_assumed_release(saved, made.old, wanted.old), *assumptions(made), *group.notes),
     )
 
 
-def _planned_move(
-    name: str, saved: SavedGroup, options: _Options, given_old: Release | None
-) -> GroupPlan:
+def _planned_move(name: str, saved: SavedGroup, wanted: _Wanted) -> GroupPlan:
     """Return the plan of a streams group, or of a group that becomes one; errors as its makers."""
-    given, new, uses = options
+    given, new, uses = wanted.given, wanted.new, wanted.uses_of(name)
     if not saved.is_streams_group:
-        move = planned_move(given, saved, _own_release(saved, given_old), uses)
+        move = planned_move(given, saved, _own_release(saved, wanted.old), uses)
         old = move.release
     elif new == STREAMS:
         verdict = "nothing to do, it is a streams group"
@@ -166,7 +184,8 @@ def _planned_move(
         name=name,
         old=old,
         new=new,
-        verdict=": ".join((decision.words, *move.obstacles[:1])),
+        verdict=decision.words,
+        problem="".join(move.obstacles[:1]),
         is_red=decision.colour == "stop",
         move=move,
         unknowns=(*(f"{what}: {action}" for what, action in move.assumed), *saved.group.notes),
@@ -174,9 +193,9 @@ def _planned_move(
 
 
 def _own_release(saved: SavedGroup, given: Release | None) -> Release | None:
-    """Return the only release that fits what members wrote, else the given or the oldest one."""
+    """Return the given release if it fits what members wrote, else the oldest one that does."""
     common = saved.common_releases
-    if len(common) != 1 and given is not None:
+    if given is not None and (not common or given.name in common):
         return given
     return min(map(find_release, common), key=lambda release: release.order, default=None)
 
@@ -184,7 +203,7 @@ def _own_release(saved: SavedGroup, given: Release | None) -> Release | None:
 def _assumed_release(saved: SavedGroup, release: str, given: Release | None) -> tuple[str, ...]:
     """Return that a release is one of several that fit, as a sentence; often nothing."""
     common = saved.common_releases
-    if given is not None or len(common) <= 1:
+    if len(common) <= 1 or (given is not None and given.name in common):
         return ()
     return (
         (
@@ -298,18 +317,26 @@ def _print(made: list[GroupPlan], skipped: list[str], form: str) -> None:
     rollbacks = f", of them {back} rollback{'s' * (back > 1)}" if back else ""
     groups = f"{len(made)} group{'s' * (len(made) != 1)}"
     click.echo(f"\n{groups}: {red} red, {len(made) - red} to go{rollbacks}")
-    notes: dict[str, list[str]] = {}
-    for plan in made:
-        for note in plan.unknowns:
-            notes.setdefault(note, []).append(plan.name)
     for title, lines in (
-        ("unknown", [f"{_few(names, len(made))}: {note}" for note, names in notes.items()]),
-        ("not planned, no group of Kafka Streams", skipped),
+        ("no plan, or no go", _by_note(made, lambda plan: filter(None, (plan.problem,)))),
+        ("unknown", _by_note(made, lambda plan: plan.unknowns)),
+        ("not planned", skipped),
     ):
         if lines:
             click.echo(f"\n{title}:")
             for line in lines:
                 click.echo(f"  - {shown(line, limit=None)}")
+
+
+def _by_note(
+    made: Sequence[GroupPlan], notes_of: Callable[[GroupPlan], Iterable[str]]
+) -> list[str]:
+    """Return each note once, with the groups that it is about."""
+    notes: dict[str, list[str]] = {}
+    for plan in made:
+        for note in notes_of(plan):
+            notes.setdefault(note, []).append(plan.name)
+    return [f"{_few(names, len(made))}: {note}" for note, names in notes.items()]
 
 
 def _few(names: list[str], count: int) -> str:

@@ -33,7 +33,7 @@ class GroupPlan:
     Attributes:
         name: group id.
         old, new: names of the releases; `old` is empty if it is not known.
-        verdict: the words of the report's badge, or why there is no plan.
+        verdict: the words of the report's badge; problem: why there is no plan, often empty.
         is_red: the group must not be bounced as planned, or has no plan.
         made, group, costs: the plan, or None.
         move: the plan of a streams group, or of the move to the streams protocol; or None.
@@ -50,6 +50,7 @@ class GroupPlan:
     costs: tuple[StepCost, ...] | None = None
     move: StreamsMove | None = None
     unknowns: tuple[str, ...] = ()
+    problem: str = ""
 
     @property
     def is_rollback(self) -> bool:
@@ -62,19 +63,20 @@ class GroupPlan:
     def cells(self) -> tuple[str, ...]:
         """The row of the table."""
         made, move = self.made, self.move
+        verdict = f"{self.verdict}, see below" if self.problem else self.verdict
         if made is None:
             found = ("-", "-", "-", "-")
             if move is not None and not move.obstacles:
                 no_return = move.no_return.partition(":")[0].removesuffix(" on this path")
                 found = (move.how, no_return, "-", str(len(self.unknowns)))
-            return (self.name, self.old or "?", self.new, self.verdict, *found)
+            return (self.name, self.old or "?", self.new, verdict, *found)
         known = [cost for cost in self.costs or () if cost.is_cost]
         worst = max(known, key=lambda cost: cost.spread("longest_pause_ms")[1], default=None)
         return (
             self.name,
             self.old,
             self.new,
-            self.verdict,
+            verdict,
             str(len(made.steps)) if made.rolling else "all members stop",
             "none" if made.no_return is None else f"step {made.no_return}",
             "-" if worst is None else seconds_text(worst, "longest_pause_ms"),
@@ -84,7 +86,8 @@ class GroupPlan:
     @property
     def document(self) -> dict[str, object]:
         """The plan as plain values."""
-        found = {"group_id": self.name, "verdict": self.verdict, "is_red": self.is_red}
+        verdict = ": ".join(filter(None, (self.verdict, self.problem)))
+        found = {"group_id": self.name, "verdict": verdict, "is_red": self.is_red}
         rest = {"unknowns": list(self.unknowns)}
         if self.made is None:
             move = {} if self.move is None else asdict(self.move)

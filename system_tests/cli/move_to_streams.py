@@ -24,6 +24,7 @@ from system_tests.cli.planned_group import CONNECTING, note_unchecked
 from system_tests.plan import (
     RESTORE_RATE,
     STREAMS,
+    UNNAMED,
     WAY_BACK,
     WAY_BACK_IS,
     SavedGroup,
@@ -164,7 +165,8 @@ def planned_upgrade(
         uses |= {Use.STATIC}
     old, new, brokers = (find_release(given[name]) for name in ("old", "new", "brokers"))
     records = sum(saved.group.sizes) if saved is not None and saved.group.sizes else None
-    return plan_streams_upgrade(old, new, brokers, uses, records=records)
+    group = UNNAMED if saved is None else saved.group
+    return plan_streams_upgrade(old, new, brokers, uses, records=records, group=group)
 
 
 def planned_move(
@@ -198,6 +200,7 @@ def planned_move(
         restored=None if state is None else restored_by_broker(state, reports_offsets=reports),
         restore_rate=given["restore"] or RESTORE_RATE,
         unchecked=unchecked,
+        group=UNNAMED if saved is None else saved.group,
     )
 
 

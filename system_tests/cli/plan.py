@@ -78,7 +78,7 @@ _NOTES = "\b\nFeatures that --uses takes:\n" + "\n".join(
     f"  {use:9} {sign}" for use, sign in SIGNS.items()
 )
 _EXITS = {
-    0: "a rolling upgrade is possible, or there is nothing to do",
+    0: "rolling bounces are possible, or there is nothing to do",
     1: "all members have to be stopped, members can die on the way, a simulated bounce breaks a "
     "rule, the new topology needs a higher version, the group cannot move to the streams protocol, "
     "or the cluster has no group of this name; with --all: so it is for one of the groups",

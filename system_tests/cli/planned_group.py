@@ -36,7 +36,7 @@ from system_tests.sim.world import RESTARTS
 planned_group_options: Decorator = all_of(
     (
         group_options(members=MAX_SIMULATED, saved=True, optional=True),
-        partitions_option(most=MAX_PARTITIONS),
+        partitions_option(most=MAX_PARTITIONS, default=None, more="; two per thread by default"),
         click.option(
             "--threads",
             type=click.IntRange(1, MAX_THREADS),
@@ -119,6 +119,8 @@ def planned_group(
     if old is None:
         refuse("give the release that the group runs: --from RELEASE, --problem FILE or --group ID")
     sizes = {name: given[name] for name in _SIZES}
+    usual = min(2 * given["members"] * given["threads"], MAX_PARTITIONS)
+    sizes["partitions"] = given["partitions"] or usual
     assumed = SimulatedGroup(is_static=is_static)
     return old, scaled(assumed, {**chosen, **sizes}, sample=given["sample"])
 

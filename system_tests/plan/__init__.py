@@ -21,11 +21,11 @@ from system_tests.plan.cost import (
     estimated_s,
     step_costs,
 )
-from system_tests.plan.cost_text import costs_lines, seconds_text, spoken
-from system_tests.plan.group import MOST_MEMBERS, SimulatedGroup, as_static, scaled
+from system_tests.plan.cost_text import costs_lines, seconds_text
+from system_tests.plan.figures import spoken
+from system_tests.plan.group import MOST_MEMBERS, UNNAMED, SimulatedGroup, as_static, scaled
 from system_tests.plan.member_releases import spelled_releases
 from system_tests.plan.model import PlanStep, Way
-from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import NOT_REHEARSED, not_rehearsed, rehearsal_of
 from system_tests.plan.saved import (
     WAY_BACK,
@@ -58,7 +58,6 @@ from system_tests.plan.uses import SIGNS, Use, read_uses
 __all__ = [
     "ANNOUNCED",
     "CHANGES",
-    "FATAL",
     "INITIAL_DELAY_MS",
     "MOST_MEMBERS",
     "NOT_CHECKED",
@@ -66,6 +65,7 @@ __all__ = [
     "RESTORE_RATE",
     "SIGNS",
     "STREAMS",
+    "UNNAMED",
     "WAY_BACK",
     "WAY_BACK_IS",
     "Announced",

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Final, NamedTuple
 
 from system_tests.plan.cost import FEWEST_FOR_PERCENTILES, StepCost
+from system_tests.plan.figures import duration, restore_text, rounded, spoken, unit_of
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.model import PlanStep
 from system_tests.plan.uses import Use
@@ -34,9 +35,16 @@ _EOS_LEFT_OUT: Final = (
 )
 _WORTH_AN_ACTION: Final = 0.1
 _WORTH_NAMING: Final = 0.01
+AFTER_RESET: Final = "not in these figures: after the reset members process all of the input again"
+_RESET: Final = (
+    "the way back resets the application, whose members then process all of the input again: it"
+    " takes as long as that, which is not simulated"
+)
+_REBALANCES: Final = (
+    "rebalances, from the first request until each member has joined and has its tasks",
+    "a shorter consumer.heartbeat.interval.ms shortens one part of them, the first",
+)
 _FIELDS: Final = ("rebalances", "duration_ms", "pause_ms", "longest_pause_ms", "restored")
-_UNITS: Final = (("h", 3600, 36_000_000), ("min", 60, 600_000), ("s", 1, 0))
-"""Units of durations: their seconds, and the ms from which on they are used."""
 _DIGITS: Final = (2, 3)
 _WAITS: Final = ("session_ms", "restore_ms", "rebalance_ms")
 
@@ -57,41 +65,62 @@ def session_timeout_s(step: PlanStep, group: SimulatedGroup) -> float:
 
 def causes_of(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> list[Cause]:
     """Return what the pauses of a step wait for, the largest share first; shares from 1 % on."""
-    session_s = session_timeout_s(step, group)
-    if step.expires and group.is_static:
-        stopped = (
-            f"each member starts after its session of {session_s:g} s has expired, as demanded"
-        )
-        setting = "set a shorter consumer.session.timeout.ms in a bounce before this step"
-    elif group.is_static:
-        stopped = (
-            "a stopped static member keeps its tasks until it is back, after"
-            f" {group.restarts}, or until its session of {session_s:g} s expires"
-        )
-        setting = "restart members faster; --restart-ms gives your own time"
-    else:
-        stopped = f"members stop without leaving the group; their sessions last {session_s:g} s"
-        setting = (
-            "set a shorter consumer.session.timeout.ms, or group.instance.id and restart within it;"
-            " a member has it from its next start on: set it in a bounce before the first step, or"
-            " in that step for the later ones"
-        )
+    restore = f"state is restored, {group.restore:,} records a second from each changelog"
     found = (
-        Cause(cost.share("session_ms"), "waits for stopped members", stopped, setting),
+        Cause(
+            cost.share("session_ms"),
+            "waits for stopped members",
+            *_stopped(step, session_timeout_s(step, group), group),
+        ),
         Cause(
             cost.share("restore_ms"),
             "restores",
-            f"state is restored, {group.restore:,} records a second from each changelog",
+            restore,
             f"raise num.standby.replicas above {group.standbys}",
         ),
         Cause(
             cost.share("rebalance_ms"),
-            "rebalances",
-            "rebalances, from the first request until each member has joined and has its tasks",
-            "a shorter consumer.heartbeat.interval.ms shortens one part of them, the first",
+            "rebalances" if step.rolling else "starts and rebalances",
+            *(_REBALANCES if step.rolling else _starts(group)),
         ),
     )
     return sorted((c for c in found if c.share >= _WORTH_NAMING), key=lambda c: -c.share)
+
+
+def _stopped(step: PlanStep, session_s: float, group: SimulatedGroup) -> tuple[str, str]:
+    """Return how long stopped members are waited for and why, and what shortens it."""
+    shorter = "set a shorter consumer.session.timeout.ms in a bounce before this step"
+    if not step.rolling:
+        return f"the sessions of all members last {session_s:g} s after their stop", shorter
+    if step.expires and group.is_static:
+        return (
+            f"each member starts after its session of {session_s:g} s has expired, as demanded",
+            shorter,
+        )
+    if group.is_static:
+        return (
+            (
+                "a stopped static member keeps its tasks until it is back, after"
+                f" {group.restarts}, or until its session of {session_s:g} s expires"
+            ),
+            "restart members faster; --restart-ms gives your own time",
+        )
+    return (
+        f"members stop without leaving the group; their sessions last {session_s:g} s",
+        (
+            "set a shorter consumer.session.timeout.ms, or group.instance.id and restart within it;"
+            " a member has it from its next start on: set it in a bounce before the first step, or"
+            " in that step for the later ones"
+        ),
+    )
+
+
+def _starts(group: SimulatedGroup) -> tuple[str, str]:
+    """Return what an offline step waits for after the sessions, and what shortens it."""
+    return (
+        f"each member starts, {group.restarts} after the sessions have ended, and joins",
+        "have all members ready to start",
+    )
 
 
 def definitions(uses: Collection[Use]) -> tuple[str, ...]:
@@ -157,6 +186,8 @@ def cost_lines(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> Iterato
         f" of all partitions together {seconds_text(cost, 'pause_ms')}"
     )
     yield from restored_lines(cost, group)
+    if step.resets:
+        yield AFTER_RESET
     for cause in causes_of(step, cost, group):
         yield f"{100 * cause.share:.0f} % of all pauses together: {cause.what}"
 
@@ -178,6 +209,8 @@ def price_of_return(
     times, sizes = sum(back.deletions for back in backs), _sizes_after(so_far, group)
     runs = [run for cost in so_far for run in cost.runs]
     largest = max((*sizes, *(run.largest for run in runs)), default=0)
+    if any(again.resets for back in backs for again in back.steps):
+        return (_RESET,)
     if not times or not largest or not all(cost.is_cost for cost in so_far):
         return ()
     copies = 1 + min(group.standbys, group.members - 1)
@@ -217,15 +250,18 @@ def _in_turn(sizes: Sequence[int], largest: int, times: int, group: SimulatedGro
     factors = [str(times)] * (times > 1)
     if len(set(waits)) == 1:
         total = len(waits) * largest
-        factors += [str(len(waits)), duration(largest * 1000 // group.restore)]
+        factors += [str(len(waits))] * (len(waits) > 1) + [
+            duration(largest * 1000 // group.restore)
+        ]
     else:
         total = max(largest, sum(waits))
         factors += [duration(total * 1000 // group.restore)]
     arithmetic = f"{' x '.join(factors)} = " if len(factors) > 1 else ""
     total_ms = times * total * 1000 // group.restore
-    return (
-        f"at least {arithmetic}{duration(total_ms)} for {len(waits)} members, which delete their"
-        " state and restore it one after the other"
+    return f"at least {arithmetic}{duration(total_ms)} for" + (
+        f" {len(waits)} members, which delete their state and restore it one after the other"
+        if len(waits) > 1
+        else " the only member with state, which deletes and restores it"
     )
 
 
@@ -281,46 +317,6 @@ def _range_texts(cost: StepCost, name: str, text: Callable[[int, int], str]) -> 
     values = (low, cost.usual(name), high)
     few, more = ([text(value, digits) for value in values] for digits in _DIGITS)
     return more if len(set(more)) > len(set(few)) else few
-
-
-def rounded(number: float, digits: int = 2) -> int:
-    """Return a number with two significant digits, and numbers below 100 as they are.
-
-    >>> [rounded(number) for number in (0, 7, 99, 104_650, 217_353)]
-    [0, 7, 99, 100000, 220000]
-    """
-    return round(float(f"{number:.{digits}g}"))
-
-
-def spoken(ms: int, digits: int = 2) -> str:
-    """Return seconds with two significant digits: the rest is noise of the simulation.
-
-    >>> [spoken(ms) for ms in (0, 212, 5_149, 47_117, 274_684, 6_005_770)]
-    ['0', '0.21', '5.1', '47', '270', '6,000']
-    """
-    seconds = float(f"{ms / 1000:.{digits}g}")
-    is_whole = seconds >= 10 ** (digits - 1) or not seconds
-    return f"{seconds:,.0f}" if is_whole else f"{seconds:g}"
-
-
-def unit_of(ms: int) -> tuple[str, int]:
-    """Return the unit that suits a duration, and its seconds."""
-    return next((unit, seconds) for unit, seconds, least_ms in _UNITS if ms >= least_ms)
-
-
-def duration(ms: int) -> str:
-    """Return a duration with two significant digits, in the unit that suits it.
-
-    >>> [duration(ms) for ms in (40_000, 1_600_000, 90_000_000)]
-    ['40 s', '27 min', '25 h']
-    """
-    unit, seconds = unit_of(ms)
-    return f"{spoken(ms // seconds)} {unit}"
-
-
-def restore_text(records: int, rate: int) -> str:
-    """Return how long records of one changelog are restored, as arithmetic with rounded numbers."""
-    return f"{(about := rounded(records)):,} / {rate:,} a second = {spoken(about * 1000 // rate)} s"
 
 
 def simulated_text(cost: StepCost) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Any, Final, TypeVar
 
 from probing import find_release
@@ -85,19 +86,10 @@ class SimulatedGroup:
                 f" restored at {self.restore:,} a second; give a higher --restore-rate"
             )
 
-    def named(self, line: str) -> str:
-        """Return a line of a plan with the names of the group and its topics, as far as known."""
-        known = {
-            "--group GROUP": f"--group {self.name}" if self.name else "",
-            "--application-id GROUP": f"--application-id {self.name}" if self.name else "",
-            "TOPIC,TOPIC": ",".join(self.input_topics),
-            "each repartition topic ": f"each repartition topic ({', '.join(found)}) "
-            if (found := self.repartition_topics)
-            else "",
-        }
-        for words, own in known.items():
-            line = line.replace(words, own or words)
-        return line
+    @property
+    def id(self) -> str:
+        """The group id as a word of a command."""
+        return quote(self.name) if self.name else "GROUP"
 
     @property
     def seeds(self) -> int:
@@ -191,6 +183,10 @@ class SimulatedGroup:
             + (" (assumed; see --restart-ms)" if self.restart_ms is None else ""),
         ]
         return ", ".join(filter(None, parts))
+
+
+UNNAMED: Final = SimulatedGroup()
+"""A group of which nothing is known."""
 
 
 def scaled(

@@ -36,8 +36,9 @@ class PlanStep:
         resets: the application is reset before its members are started.
         expires: each member is started after its session has expired.
         drains: all internal topics are consumed before the members are stopped.
-        until: what has to be true before the next step, as a clause; often empty.
-        demands: what else the step takes, as sentences: state to delete, a reset.
+        consumes: repartition topics have to be consumed before the next step.
+        transactional: members write transactions, whose markers stay as lag where they are last.
+        demands: what else the step takes, as sentences: state to delete, why a reset.
         version: of exactly-once after the step, as of `Running`.
         back: the way back to what the group ran before this step; None within such a way.
     """
@@ -54,7 +55,8 @@ class PlanStep:
     resets: bool = False
     expires: bool = False
     drains: bool = False
-    until: str = ""
+    consumes: bool = False
+    transactional: bool = False
     demands: tuple[str, ...] = ()
     version: int | None = None
     back: "Way | None" = None

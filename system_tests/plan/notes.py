@@ -1,8 +1,9 @@
 """Warnings of a plan: traps between releases, known issues, risks of JVM leaders."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from probing import EARLIEST_NATIVE_VERSION, HELD_BACK, LeaderModel, Release, upgrade_path
 from probing import releases as data
@@ -12,46 +13,47 @@ from system_tests.sim.world import behaviour_of
 
 FATAL: Final = "!! "
 """Prefix of a warning about members that crash during the upgrade."""
-STUCK: Final = "cannot request a rebalance (KAFKA-9525)"
-"""What a warning says about a group that does not come to the new version."""
 _FIRST_WITH_STANDBY_HOSTS: Final = 6
 _FIRST_WITHOUT_PIN: Final = (2, 4, 0)  # a group of an earlier release has been pinned
 # Issue -> the feature that an application must use to be affected.
 _ISSUE_USES: Final = {"KAFKA-9525": "static", "KAFKA-9568": "static"}
-_COVERED_ELSEWHERE: Final = (
-    " is open in ",
-    " ends the group ",
-    "hold the finalized level",
-    " cannot read them",
-    "an application that uses them",  # formats are in the steps
-)
+
+
+class Trap(StrEnum):
+    """What a path can run into that makes it a no go; the value says so in words."""
+
+    FATAL = "members can die"
+    STUCK = "the group does not reach the new version"
+
+
+class Note(NamedTuple):
+    """A warning, and the trap that it is about; often none."""
+
+    text: str
+    trap: Trap | None = None
 
 
 def notes_of(
     stops: Sequence[Release], uses: frozenset[str], *, threads: int = 1
-) -> tuple[str, ...]:
-    """Return the warnings between the stops: settings, formats, static members, host maps.
+) -> tuple[Note, ...]:
+    """Return the warnings between the stops, the fatal ones first: settings, members, host maps.
 
     Args:
         stops: releases in the order in which the group runs them.
         uses: features that the application uses.
         threads: stream threads in each process.
     """
-    notes: list[str] = []
+    notes: list[Note] = []
     for old, new in pairwise(stops):
-        path = upgrade_path(old, new)
-        notes += [
-            note for note in path.notes if not any(words in note for words in _COVERED_ELSEWHERE)
-        ]
-        notes += _series_notes(new) if stops[0].order < _FIRST_WITHOUT_PIN else []
-        notes += _former_task_notes(old, new)
+        texts = data.setting_notes(old, new)
+        texts += _series_notes(new) if stops[0].order < _FIRST_WITHOUT_PIN else []
+        texts += _former_task_notes(old, new)
+        texts += _thread_notes(old, new, threads)
+        texts += _query_notes(old, new) if "iq" in uses else []
+        notes += map(Note, texts)
         notes += _probing_answer_notes(old, new)
-        notes += _thread_notes(old, new, threads)
-        if "iq" in uses:
-            notes += _query_notes(old, new)
-        if "static" in uses:
-            notes += _static_notes(old, new)
-    return tuple(dict.fromkeys(notes))
+        notes += _static_notes(old, new) if "static" in uses else []
+    return tuple(sorted(dict.fromkeys(notes), key=lambda note: note.trap is not Trap.FATAL))
 
 
 def _series_notes(new: Release) -> list[str]:
@@ -82,7 +84,7 @@ def _former_task_notes(old: Release, new: Release) -> list[str]:
     return [sentence]
 
 
-def _probing_answer_notes(old: Release, new: Release) -> list[str]:
+def _probing_answer_notes(old: Release, new: Release) -> list[Note]:
     """Return the warning about old members that crash if one leads while a newer member joins."""
     broken = LeaderModel.EMPTY_AND_OWN
     if old.leader_model is not broken or new.latest_version <= old.latest_version:
@@ -105,7 +107,7 @@ def _probing_answer_notes(old: Release, new: Release) -> list[str]:
         f" with more than one subtopology, members of {old.name} crash with a NullPointerException"
         f" (fixed in 2.2.2 and 2.3.1); {instead}"
     )
-    return [sentence]
+    return [Note(sentence, Trap.FATAL)]
 
 
 def _thread_notes(old: Release, new: Release, threads: int) -> list[str]:
@@ -134,19 +136,19 @@ def _query_notes(old: Release, new: Release) -> list[str]:
     return [sentence]
 
 
-def _static_notes(old: Release, new: Release) -> list[str]:
+def _static_notes(old: Release, new: Release) -> list[Note]:
     session_ms = behaviour_of(new.name, None).session_timeout_ms
     fixed = next(row.fixed_in[0] for row in data.ISSUES if row.id == "KAFKA-9525")
     if new.latest_version <= old.latest_version or "KAFKA-9525" not in new.open_issues:
         return []
     sentence = (
-        f"static members of {new.name} {STUCK}: the group stays"
+        f"static members of {new.name} cannot request a rebalance (KAFKA-9525): the group stays"
         f" at version {old.latest_version} until a member joins or leaves; a member that is"
         f" down for longer than session.timeout.ms (default {session_ms} ms) comes back without"
         f" tasks, and the last remaining member rejoins again and again: take {fixed} or later"
         " instead, whose static members request rebalances"
     )
-    return [sentence]
+    return [Note(sentence, Trap.STUCK)]
 
 
 def bug_sentences(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, ...]:
@@ -156,19 +158,18 @@ def bug_sentences(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, 
         stops: releases in the order in which the group runs them.
         uses: features that the application uses; issues of other features are left out.
     """
-    notes = []
+    notes = {}
     for issue in data.ISSUES:
         where = [stop.name for stop in stops if issue.id in stop.open_issues]
         use = _ISSUE_USES.get(issue.id)
         if where and (use is None or use in uses):
-            notes.append(
+            notes[issue.id] = (
                 f"{issue.id} in {', '.join(where)}: {issue.summary}"
                 f" (fixed in {', '.join(issue.fixed_in)})"
             )
     path = upgrade_path(stops[0], stops[-1])
-    if path.rule == "leader's own number" and not any("KAFKA-8649" in note for note in notes):
-        notes.append(path.reasons[0])
-    return tuple(notes)
+    own_number = path.reasons[:1] if path.rule == "leader's own number" else ()
+    return (*notes.values(), *(own_number if "KAFKA-8649" not in notes else ()))
 
 
 def window_sentences(old: Release, new: Release) -> tuple[str, ...]:

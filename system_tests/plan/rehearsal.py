@@ -1,6 +1,6 @@
 """What `rolling-bounce live` rehearses of a plan, and what not; `plan` and `live` say the same."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from probing import Release, find_release
 from probing.releases import former_answer_is_unreadable
@@ -68,7 +68,20 @@ _FIRST_STATIC: Final = (2, 3, 0)
 _FIRST_OF_NEW_BROKERS: Final = (2, 1, 0)
 
 
-def rehearsal_of(made: UpgradePlan, step: PlanStep, group: SimulatedGroup | None = None) -> str:
+class Rehearsal(NamedTuple):
+    """How a step is rehearsed: a command and what differs; or why it cannot be."""
+
+    lines: tuple[str, ...]
+    is_possible: bool = True
+
+    def __str__(self) -> str:
+        """Return it as one line."""
+        return "; ".join(self.lines)
+
+
+def rehearsal_of(
+    made: UpgradePlan, step: PlanStep, group: SimulatedGroup | None = None
+) -> Rehearsal:
     """Return the command that rehearses a step with its leg, or why it cannot be rehearsed.
 
     Args:
@@ -77,23 +90,23 @@ def rehearsal_of(made: UpgradePlan, step: PlanStep, group: SimulatedGroup | None
         group: whose session timeout the rehearsal has; None: the default of the release.
     """
     known = _rehearsal(made, step, None if group is None else group.session_timeout_ms)
-    if known.startswith("cannot") or not any(map(is_guarantee, step.settings)):
+    if not known.is_possible or not any(map(is_guarantee, step.settings)):
         return known
-    return f"{known}; processing.guarantee cannot be rehearsed: {_TRANSACTIONS}"
+    return Rehearsal((*known.lines, f"processing.guarantee cannot be rehearsed: {_TRANSACTIONS}"))
 
 
-def _rehearsal(made: UpgradePlan, step: PlanStep, session_ms: int | None) -> str:
+def _rehearsal(made: UpgradePlan, step: PlanStep, session_ms: int | None) -> Rehearsal:
     if step.rolling and step.stage < 0:
-        return f"cannot be rehearsed: {_FORMATS if step.upgrade_from else _TRANSACTIONS}"
+        return _impossible(_FORMATS if step.upgrade_from else _TRANSACTIONS)
     if step.rolling and step.stage >= made.bounces_by_leg[step.leg]:
-        return f"cannot be rehearsed: {_FORMATS}"
+        return _impossible(_FORMATS)
     legs = (made.stops[step.leg], made.stops[step.leg + 1])
     if step.rolling and step.stage > 0:
-        return _TOGETHER
+        return Rehearsal((_TOGETHER,))
     offline = "" if step.rolling else " --offline"
     command = f"rolling-bounce live --from {legs[0]} --to {legs[1]}{offline}"
     if Use.STATIC not in made.uses and not _can_be_static(*map(find_release, legs)):
-        return f"{command} {_BROKER}; {_RELEASE}; {_SIZES}; {_LEAVES}"
+        return Rehearsal((f"{command} {_BROKER}", _RELEASE, _SIZES, _LEAVES))
     wanted_ms = session_ms or behaviour_of(step.old, None).session_timeout_ms
     least_ms = min(wanted_ms, MAX_SESSION_MS)
     heartbeat_ms = min(3000, least_ms // 3)
@@ -101,7 +114,11 @@ def _rehearsal(made: UpgradePlan, step: PlanStep, session_ms: int | None) -> str
     command += " --static" + " --wait-for-sessions" * waits
     command += f" --session-timeout-ms {least_ms} --heartbeat-ms {heartbeat_ms} {_BROKER}"
     differs = [_SHORTER] * (wanted_ms > least_ms) + [_IS_STATIC] * (Use.STATIC not in made.uses)
-    return "; ".join((command, _RELEASE, _SIZES, *differs))
+    return Rehearsal((command, _RELEASE, _SIZES, *differs))
+
+
+def _impossible(why: str) -> Rehearsal:
+    return Rehearsal((f"cannot be rehearsed: {why}",), is_possible=False)
 
 
 def _can_be_static(old: Release, new: Release) -> bool:

@@ -1,19 +1,16 @@
 """Plans: the way between two releases, the way back after each step, and what else counts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final
 
 from probing import Direction, Release, find_release, upgrade_path
-from system_tests.plan.changes import CHANGES, NOT_CHECKED, PathChange, Subject, changes_between
+from system_tests.plan.changes import CHANGES, NOT_CHECKED, PathChange, Work, changes_between
 from system_tests.plan.exactly_once import has_both, is_guarantee
 from system_tests.plan.model import PlanStep
-from system_tests.plan.notes import FATAL, bug_sentences, notes_of, window_sentences
+from system_tests.plan.notes import Trap, bug_sentences, notes_of, window_sentences
 from system_tests.plan.uses import Use, check_uses
 from system_tests.plan.way import assumed_running, undo, way_between
-
-_A_STEP: Final = "(a step of this plan)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +28,8 @@ class UpgradePlan:
             the application, or its way back does or stops all members; None: no such step.
         restores_from: number of the first step whose way back deletes state; None: no such step.
         obstacles: why rolling bounces are not possible.
-        warnings: settings to leave alone, traps, formats.
+        warnings: settings to leave alone, traps, formats; the fatal ones first.
+        traps: what makes the path a no go although rolling bounces are possible.
         windows: when a JVM leader may fail a group with native members in it.
         bugs: known issues of the releases, with ids.
         changes: what else changes between the releases, each with its source.
@@ -49,6 +47,7 @@ class UpgradePlan:
     restores_from: int | None
     obstacles: tuple[str, ...]
     warnings: tuple[str, ...]
+    traps: frozenset[Trap]
     windows: tuple[str, ...]
     bugs: tuple[str, ...]
     changes: tuple[PathChange, ...] = ()
@@ -84,6 +83,7 @@ def make_plan(
     final = (at for at, (step, back) in numbered if step.resets or not back.rolling)
     costly = (at for at, (_, back) in numbered if back.deletions)
     is_switched = way.rolling and first.version != goal.version
+    notes = notes_of(way.stops, frozenset(uses), threads=threads)
     switched_on = [stop.name for stop in way.stops if has_both(stop)][:is_switched]
     return UpgradePlan(
         old=old.name,
@@ -96,33 +96,35 @@ def make_plan(
         no_return=next(final, None),
         restores_from=next(costly, None),
         obstacles=way.obstacles,
-        warnings=notes_of(way.stops, frozenset(uses), threads=threads),
+        warnings=tuple(note.text for note in notes),
+        traps=frozenset(note.trap for note in notes if note.trap is not None),
         windows=window_sentences(old, new),
         bugs=bug_sentences(way.stops, frozenset(uses)),
-        changes=_with_steps(
-            changes_between(way.stops, uses, CHANGES, switched_on="".join(switched_on)), way.steps
+        changes=changes_between(
+            way.stops,
+            uses,
+            CHANGES,
+            switched_on="".join(switched_on),
+            done_in=_first_steps(way.steps),
         ),
         not_checked=NOT_CHECKED,
     )
 
 
-def _with_steps(changes: Iterable[PathChange], steps: Sequence[PlanStep]) -> tuple[PathChange, ...]:
-    """Return changes whose action names the step that does it, or none if no step has to."""
-    return tuple(replace(change, action=_named_step(change, steps)) for change in changes)
-
-
-def _named_step(change: PathChange, steps: Sequence[PlanStep]) -> str:
-    is_switch = change.subject is Subject.EXACTLY_ONCE
-    numbers = [
-        number
-        for number, step in enumerate(steps, 1)
-        if (any(map(is_guarantee, step.settings)) if is_switch else not step.rolling)
-    ]
-    done = f"step {numbers[0]} does it" if numbers else ""
-    clauses = (done if _A_STEP in part else part for part in change.action.split("; "))
-    return "; ".join(filter(None, clauses))
+def _first_steps(steps: Sequence[PlanStep]) -> Mapping[Work, int]:
+    """Return the number of the first step that does each work, as far as one does."""
+    found: dict[Work, int] = {}
+    for number, step in enumerate(steps, 1):
+        done = {
+            Work.SWITCH: any(map(is_guarantee, step.settings)),
+            Work.STOP: not step.rolling,
+            Work.DRAIN: step.drains,
+        }
+        for work in (work for work, is_done in done.items() if is_done):
+            found.setdefault(work, number)
+    return found
 
 
 def is_fatal(made: UpgradePlan) -> bool:
-    """Whether a warning of a plan says that members can die on the way."""
-    return any(warning.startswith(FATAL) for warning in made.warnings)
+    """Whether members can die on the way."""
+    return Trap.FATAL in made.traps

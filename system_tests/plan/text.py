@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
+from shlex import quote
 from typing import Final
 
 from probing import find_release
@@ -14,7 +15,7 @@ from system_tests.plan.exactly_once import (
     is_guarantee,
     versions_between,
 )
-from system_tests.plan.group import SimulatedGroup
+from system_tests.plan.group import UNNAMED, SimulatedGroup
 from system_tests.plan.model import PlanStep
 from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import not_rehearsed, rehearsal_of
@@ -27,6 +28,17 @@ WAY_BACK_IS: Final = (
     " last one that was begun first"
 )
 """What `back` of a step means, for every plan with steps."""
+_LAST_MARKERS: Final = (
+    (
+        "with exactly-once, CURRENT-OFFSET stays below LOG-END-OFFSET where only transaction"
+        " markers follow: once it has not moved for longer than transaction.timeout.ms, the"
+        " partition is consumed if this says Processed a total of 0 messages:"
+    ),
+    (
+        "kafka-console-consumer.sh --bootstrap-server HOST:PORT --topic TOPIC --partition NUMBER"
+        " --offset CURRENT-OFFSET --isolation-level read_committed --timeout-ms 10000"
+    ),
+)
 _RESTARTED: Final = "bounce each member that this step has restarted,"
 
 
@@ -43,8 +55,11 @@ def plan_document(
         "rolling": made.rolling,
         "stops": list(made.stops),
         "steps": [
-            _step_document(step)
-            | {"rehearsal": rehearsal_of(made, step, group), "cost": cost and cost_document(cost)}
+            _step_document(step, group)
+            | {
+                "rehearsal": str(rehearsal_of(made, step, group)),
+                "cost": cost and cost_document(cost),
+            }
             for step, cost in zip(made.steps, costed, strict=True)
         ],
         "group": asdict(group),
@@ -60,15 +75,18 @@ def plan_document(
     }
 
 
-def _step_document(step: PlanStep) -> dict[str, object]:
+def _step_document(step: PlanStep, group: SimulatedGroup) -> dict[str, object]:
     """Return a step as plain values, with its way back as steps of the same form."""
+    found = asdict(replace(step, back=None)) | {
+        "until": _until(step, group),
+        "demands": demands_of(step, group),
+    }
     back = step.back
     if back is None:
-        return {name: value for name, value in asdict(step).items() if name != "back"}
-    steps = [_step_document(again) for again in back.steps]
-    return _step_document(replace(step, back=None)) | {
-        "back": {"rolling": back.rolling, "free": back.free, "steps": steps}
-    }
+        del found["back"]
+        return found
+    steps = [_step_document(again, group) for again in back.steps]
+    return found | {"back": {"rolling": back.rolling, "free": back.free, "steps": steps}}
 
 
 def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterator[str]:
@@ -76,21 +94,21 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
 
     Args:
         made: the plan.
-        group: whose session timeout its rehearsals have; None: the default of each release.
+        group: that the commands name, and whose session timeout rehearsals have; None: no group.
     """
-    named = SimulatedGroup().named if group is None else group.named
+    group = group or UNNAMED
     yield headline(made)
     for assumption in assumptions(made):
         yield f"  assumed: {assumption}"
-    if group is not None and group.has_more_state:
+    if group.has_more_state:
         yield f"  !! {group.notes[0]}"
     for number, step in enumerate(made.steps, 1):
         yield ""
-        yield f"step {number}: {named(step_text(step))}"
+        yield f"step {number}: {step_text(step, group)}"
         yield from _titled("why:  ", step.why, again="why:  ")
-        yield from _titled("do:   ", map(named, step.demands), again="do:   ")
-        yield from _titled("try:  ", rehearsal_of(made, step, group).split("; "))
-        yield from _titled("back: ", map(named, back_lines(step)))
+        yield from _titled("do:   ", demands_of(step, group), again="do:   ")
+        yield from _titled("try:  ", rehearsal_of(made, step, group).lines)
+        yield from _titled("back: ", back_lines(step, group))
         if number == made.no_return:
             yield f"  !! point of no return: {_no_return_meaning(step)}"
     if made.steps:
@@ -101,7 +119,7 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
         (
             When.BEFORE,
             [
-                *sorted(made.warnings, key=lambda warning: not warning.startswith(FATAL)),
+                *made.warnings,
                 *changes_when(made.changes, When.BEFORE),
             ],
         ),
@@ -129,7 +147,7 @@ def headline(made: UpgradePlan) -> str:
     if not made.steps:
         return f"{made.old} to {made.new}: nothing to do, every member already runs it"
     if not made.rolling:
-        return f"{made.old} to {made.new}: no rolling upgrade, all members have to be stopped"
+        return f"{made.old} to {made.new}: no rolling bounces, all members have to be stopped"
     bounces = f"{len(made.steps)} rolling bounce{'s' if len(made.steps) > 1 else ''}"
     over = f" over the bridge {', '.join(made.stops[1:-1])}" if made.stops[1:-1] else ""
     trap = f"; members can die on the way, see {FATAL.strip()} below" if is_fatal(made) else ""
@@ -178,18 +196,46 @@ def no_return_text(made: UpgradePlan) -> str:
     return f"{where}; read what is listed below before you start" if has_more else where
 
 
-def step_text(step: PlanStep) -> str:
+def step_text(step: PlanStep, group: SimulatedGroup = UNNAMED) -> str:
     """Return what an operator does in a step."""
     wait = (
         ""
         if not step.rolling
         else "; wait after each until the group is Stable and its lag has fallen"
     )
-    return f"{_action(step)}{wait}{_last_wait(step)}"
+    return f"{_action(step)}{wait}{_last_wait(step, group)}"
 
 
-def _last_wait(step: PlanStep) -> str:
-    return f"; after the last one, wait until {step.until}" if step.until else ""
+def demands_of(step: PlanStep, group: SimulatedGroup = UNNAMED) -> tuple[str, ...]:
+    """Return what else a step takes, as sentences and commands."""
+    topics = ",".join(map(quote, group.input_topics)) or "TOPIC,TOPIC"
+    reset = (
+        "kafka-streams-application-reset.sh --bootstrap-server HOST:PORT"
+        f" --application-id {group.id} --input-topics {topics}"
+    )
+    has_markers = step.transactional and (step.consumes or step.drains)
+    return (
+        *step.demands,
+        *((reset,) if step.resets else ()),
+        *(_LAST_MARKERS if has_markers else ()),
+    )
+
+
+def _last_wait(step: PlanStep, group: SimulatedGroup) -> str:
+    until = _until(step, group)
+    return f"; after the last one, wait until {until}" if until else ""
+
+
+def _until(step: PlanStep, group: SimulatedGroup) -> str:
+    """Return what has to be true before the next step, as a clause; often empty."""
+    if not step.consumes:
+        return ""
+    topics = f" ({', '.join(group.repartition_topics)})" if group.repartition_topics else ""
+    return (
+        f"each repartition topic{topics} has been consumed at least up to the LOG-END-OFFSET that"
+        " it had when the last member was restarted: CURRENT-OFFSET of kafka-consumer-groups.sh"
+        f" --bootstrap-server HOST:PORT --describe --group {group.id}"
+    )
 
 
 def _action(step: PlanStep, whom: str = "bounce every member") -> str:
@@ -206,7 +252,7 @@ def _action(step: PlanStep, whom: str = "bounce every member") -> str:
         )
         input_too = ", and then what writes the input topics" if step.drains else ""
         return (
-            f"{drain}stop all members, wait for their sessions to end,{deleting} start all as"
+            f"{drain}stop all members, wait until the group is Empty,{deleting} start all as"
             f" {step.release}{setting}{input_too}"
         )
     named = ", ".join(settings_of(step))
@@ -219,7 +265,7 @@ def _action(step: PlanStep, whom: str = "bounce every member") -> str:
         session_s = behaviour_of(step.old, None).session_timeout_ms / 1000
         while_down.append(
             f"; start each member only after its session has expired (session.timeout.ms,"
-            f" {session_s:g} s in {step.old} unless it is set)"
+            f" {session_s:g} s in {step.old} unless it is set) and inspect no longer lists it"
         )
     return f"{whom} to {step.release}, {named}{''.join(while_down)}"
 
@@ -233,7 +279,7 @@ def settings_of(step: PlanStep) -> tuple[str, ...]:
     return own if step.stage < 0 and own and not step.upgrade_from else (pin, *own)
 
 
-def back_lines(step: PlanStep) -> tuple[str, ...]:
+def back_lines(step: PlanStep, group: SimulatedGroup = UNNAMED) -> tuple[str, ...]:
     """Return how a step is undone: how many bounces, then each of them in order.
 
     It concerns the members that the step has restarted. The wait after each member is that of every
@@ -242,8 +288,8 @@ def back_lines(step: PlanStep) -> tuple[str, ...]:
     back = step.back
     if back is None:
         return ()
-    lines = [f"{_action(again, _RESTARTED)}{_last_wait(again)}" for again in back.steps]
-    demands = [again.demands for again in back.steps]
+    lines = [f"{_action(again, _RESTARTED)}{_last_wait(again, group)}" for again in back.steps]
+    demands = [demands_of(again, group) for again in back.steps]
     if len(lines) == 1:
         return (*lines, *demands[0])
     numbered = (f"({number}) {line}" for number, line in enumerate(lines, 1))

@@ -9,7 +9,6 @@ step of either are made by `way_between`, so none of them can contradict another
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import Final
 
 from probing import Direction, Release, find_release, upgrade_path
 from probing import releases as data
@@ -33,12 +32,6 @@ from system_tests.plan.exactly_once import (
 )
 from system_tests.plan.model import PlanStep, Running, Way
 from system_tests.plan.uses import Use, version_of
-
-_CONSUMED: Final = (
-    "each repartition topic has been consumed at least up to the LOG-END-OFFSET"
-    " that it had when the last member was restarted: CURRENT-OFFSET of kafka-consumer-groups.sh"
-    " --bootstrap-server HOST:PORT --describe --group GROUP"
-)
 
 
 def assumed_running(old: Release, new: Release, uses: frozenset[Use]) -> tuple[Running, Running]:
@@ -188,7 +181,8 @@ def _settings_step(now: Running, goal: Running, uses: frozenset[Use]) -> PlanSte
         leg=0,
         stage=0 if now.upgrade_from else -1,
         settings=_switch_settings(now, goal),
-        until=_CONSUMED if held else "",
+        consumes=bool(held),
+        transactional=Use.EOS in uses,
         version=goal.version,
     )
 
@@ -238,7 +232,8 @@ def _leg_steps(leg: int, ends: tuple[Release, Release], uses: frozenset[Use]) ->
             settings=renamed_guarantee(before, after) if Use.EOS in uses else (),
             deletes_state=bool(deleted),
             expires=expires,
-            until=_CONSUMED if held and old is higher and after is old else "",
+            consumes=bool(held) and old is higher and after is old,
+            transactional=Use.EOS in uses,
             demands=deletions(deleted, after),
         )
         before = after
@@ -271,6 +266,7 @@ def _offline_step(
         deletes_state=bool(deleted) or bool(reset),
         resets=bool(reset),
         drains=bool(drain),
+        transactional=Use.EOS in uses,
         demands=drain or reset or deletions(deleted, new),
         version=goal.version,
     )

@@ -8,16 +8,15 @@ version that all members support.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from probing import Bounce as Stage
 from system_tests.pauses import PartitionPause
 from system_tests.rebalances import Rebalances
 from system_tests.sim.checkers import (
-    SAFETY,
     Broken,
-    SafetyRule,
     check_trace,
-    nothing_is_forgotten,
+    safety_rules,
 )
 from system_tests.sim.cost import Cost, cost_of
 from system_tests.sim.dimension_checkers import check_dimensions
@@ -205,11 +204,8 @@ class Bounce:
         self._draw_faults(process)
         world.stop(process)
         if expires:
-            world.run(until=lambda: has_forgotten(world, process), within_ms=_SETTLE_MS)
-        is_slow = scheduler.happens(RESTARTS.slow_share)
-        drawn_ms = scheduler.delay(*(RESTARTS.slow_ms if is_slow else RESTARTS.usual_ms))
-        given_ms = self.options.restart_ms
-        world.run_for(drawn_ms if given_ms is None else given_ms)
+            world.run(until=partial(has_forgotten, world, process), within_ms=_SETTLE_MS)
+        world.run_for(RESTARTS.drawn_ms(scheduler, self.options.restart_ms))
         if world.is_up(process):  # a fault brought it back as it was: bounce it as it should be
             world.stop(process)
         self._start(process, stage)
@@ -224,10 +220,21 @@ class Bounce:
         return rests
 
     def _offline(self) -> bool:
-        for process in range(self.options.members):
-            self.world.stop(process)
-        self.world.run_for(self.scheduler.delay(60_000, 120_000))
-        for process in range(self.options.members):
+        world, options, processes = self.world, self.options, range(self.options.members)
+        for process in processes:
+            world.stop(process)
+        starts = [(0, process) for process in processes]
+        if options.waits_for_sessions:
+            world.run(until=partial(has_forgotten, world, *processes), within_ms=_SETTLE_MS)
+            starts = sorted(
+                (RESTARTS.drawn_ms(self.scheduler, options.restart_ms), p) for p in processes
+            )
+        else:
+            world.run_for(self.scheduler.delay(60_000, 120_000))
+        began_ms = world.now_ms
+        for down_ms, process in starts:
+            if began_ms + down_ms > world.now_ms:
+                world.run_for(began_ms + down_ms - world.now_ms)
             self._start(process, self.plan.stages[-1])
         return self.settle()
 
@@ -297,7 +304,7 @@ class Bounce:
         trace, afterwards = tuple(world.trace[:ends]), tuple(world.trace[ends:])
         bound = version_bound(threads=len(world.threads), stages=len(plan.stages))
         counted = count_rebalances(trace)
-        broken = check_trace(world.trace, world.task_of, _safety(options))
+        broken = check_trace(world.trace, world.task_of, safety_rules(options.change))
         if options.change is not None:
             broken += self._check_change(ends)
         if world.setup.is_observed:
@@ -336,13 +343,6 @@ class Bounce:
             version_bound=bound,
             pauses=pauses,
         )
-
-
-def _safety(options: BounceOptions) -> tuple[SafetyRule, ...]:
-    """The rules of a trace; who runs what during a change is checked by rules of its own."""
-    if options.change is None:
-        return SAFETY
-    return tuple(rule for rule in SAFETY if rule.check is not nothing_is_forgotten)
 
 
 def run_bounce(options: BounceOptions) -> Outcome:

@@ -295,6 +295,13 @@ SAFETY: tuple[SafetyRule, ...] = (
 """Every rule of safety, in the order in which they are asked."""
 
 
+def safety_rules(change: object) -> tuple[SafetyRule, ...]:
+    """Return the rules of a trace; a change of the topology has its own of who runs what."""
+    return tuple(
+        rule for rule in SAFETY if change is None or rule.check is not nothing_is_forgotten
+    )
+
+
 def check_step(
     evidence: Evidence, happening: Happening, rules: Iterable[SafetyRule] = SAFETY
 ) -> list[Broken]:

@@ -45,7 +45,8 @@ class BounceOptions:
         restart_ms: how long a bounced member is down; None: drawn, see `RESTARTS`.
         deletes_state: a process starts as `new` with an empty state directory.
         waits_for_sessions: a static member is started after its session has expired, where the new
-            release may not be able to read its former answer.
+            release may not be able to read its former answer; offline, all are started after all
+            sessions have expired, each after the time that a bounced member is down.
         stages: the bounces; empty: those of the path between the releases.
         waits_for_restores: the next member is stopped when no task restores, not when all joined.
     """

@@ -9,6 +9,7 @@ from system_tests.plan.changes.model import (
     ReleaseChange,
     Subject,
     When,
+    Work,
     changes_between,
     changes_when,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "ReleaseChange",
     "Subject",
     "When",
+    "Work",
     "changes_between",
     "changes_when",
     "find_target",

@@ -69,11 +69,7 @@ def reset_demand(rows: Iterable[data.FormatRow], release: Release) -> tuple[str,
             (
                 f"{row.name}: internal topics and changelogs hold records that {release.name}"
                 " cannot read; reset the application while no member runs, and delete all state"
-                " directories:"
-            ),
-            (
-                "kafka-streams-application-reset.sh --bootstrap-server HOST:PORT --application-id"
-                " GROUP --input-topics TOPIC,TOPIC"
+                " directories"
             ),
             (
                 f"{release.name} then reads its input again and writes its results again, as far as"

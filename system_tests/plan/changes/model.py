@@ -5,7 +5,7 @@ not; a defect also if it runs with it before and after an upgrade. Another targe
 new rebalance protocol) declares rows of the same form and selects them itself.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -34,6 +34,14 @@ class When(StrEnum):
     AFTER = "Afterwards"
 
 
+class Work(StrEnum):
+    """What a step of a plan does about a change; the value completes "step N"."""
+
+    SWITCH = "switches to it"
+    STOP = "stops all members"
+    DRAIN = "has these topics consumed first"
+
+
 class Of(StrEnum):
     """Whose release a change is a fact of."""
 
@@ -52,6 +60,7 @@ class ReleaseChange:
         when: whether it is dealt with before the upgrade, in a step of the plan, or afterwards.
         what: what changes, as a sentence without a full stop.
         action: what to do, as an imperative; empty if nothing.
+        work: what a step of a plan does about it, in either direction; None: no step.
         source: KIP, issue, or the page of Kafka's documentation that says it.
         shown: the experiment of this project that showed it; often empty.
         uses: features of the application that are concerned; empty: every application.
@@ -71,6 +80,7 @@ class ReleaseChange:
     when: When = When.BEFORE
     what: str
     action: str = ""
+    work: Work | None = None
     source: str
     shown: str = ""
     uses: tuple[Use, ...] = ()
@@ -105,6 +115,10 @@ class ReleaseChange:
             and (not until or release.order < find_release(until).order)
         )
         return "" if release.is_native else next(found, "")
+
+    def with_work(self, step: str, action: str) -> str:
+        """Return what a step does about the change, if one does, and an action, as a sentence."""
+        return "; ".join(filter(None, (f"{step} {self.work}" if self.work else "", action)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +163,7 @@ def changes_between(
     rows: Iterable[ReleaseChange],
     *,
     switched_on: str = "",
+    done_in: Mapping[Work, int] | None = None,
 ) -> tuple[PathChange, ...]:
     """Return the changes that concern a path, by subject and then in the order of the rows.
 
@@ -157,6 +172,7 @@ def changes_between(
         uses: features that the application uses.
         rows: the changes to select from.
         switched_on: release on which the path switches processing.guarantee; empty: nowhere.
+        done_in: the first step that does a work -> its number, for the actions.
     """
     known = frozenset(uses)
     found = [
@@ -165,7 +181,7 @@ def changes_between(
         else change
         for row in rows
         if (not row.uses or known & set(row.uses)) and not known & set(row.unless)
-        for change in _on_path(row, stops)
+        for change in _on_path(row, stops, done_in or {})
     ]
     return tuple(sorted(found, key=lambda change: list(Subject).index(change.subject)))
 
@@ -178,7 +194,9 @@ def _action_back(row: ReleaseChange, first: Release) -> str:
     return f"every release below {first.name}, which the group leaves, has it"
 
 
-def _on_path(row: ReleaseChange, stops: Sequence[Release]) -> list[PathChange]:
+def _on_path(
+    row: ReleaseChange, stops: Sequence[Release], done_in: Mapping[Work, int]
+) -> list[PathChange]:
     first, *later = stops
     if any(stop.is_native for stop in stops):
         return []  # members of this project run neither Java nor Kafka's settings
@@ -199,8 +217,11 @@ def _on_path(row: ReleaseChange, stops: Sequence[Release]) -> list[PathChange]:
         return []
     if not reached or not what:
         return []
+    if row.work is not None and row.work in done_in:
+        action = row.with_work(f"step {done_in[row.work]}", action)
     release = reached[0].name
-    made = f"before {row.begun(first)}" if is_known else f"since {row.begun(reached[0])}"
+    is_left = is_known and not is_upgrade
+    made = f"before {row.begun(first)}" if is_left else f"since {row.begun(reached[0])}"
     return [
         PathChange(
             release=release,

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 from probing import Release, ReleaseError, find_release
 from probing import releases as data
 from probing.tables import Form, read_table
-from system_tests.plan.changes.model import Of, ReleaseChange, Subject, When
+from system_tests.plan.changes.model import Of, ReleaseChange, Subject, When, Work
 from system_tests.plan.uses import Use
 
 # What can destroy state or end members: such a row says whether it was run.
@@ -24,6 +24,7 @@ def _change(row: dict[str, Any]) -> ReleaseChange:
         "back_when": When[row.get("back_when", When.AFTER.name)],
         "uses": tuple(map(Use, row.get("uses", ()))),
         "unless": tuple(map(Use, row.get("unless", ()))),
+        "work": Work[row["work"]] if "work" in row else None,
         "of": Of[row.get("of", Of.MEMBERS.name)],
         "also": tuple((since, until) for since, until in row.get("also", ())),
     }
@@ -45,6 +46,7 @@ _CHANGE: Final[dict[str, Form]] = {
     "when?": _WHEN,
     "what": str,
     "action?": str,
+    "work?": tuple(Work.__members__),
     "source": str,
     "shown?": str,
     "claims?": [str],

@@ -103,7 +103,7 @@ def text_html(text: str) -> str:
 
 def line_html(line: str) -> str:
     """Return a sentence; a command that it begins with, up to ", " or "; ", is set as such."""
-    if not line.startswith(("assignor ", "rolling-bounce ")):
+    if not line.startswith(("assignor ", "rolling-bounce ", "kafka-")):
         return text_html(line)
     command, *rest = _END_OF_COMMAND.split(line, maxsplit=1)
     return f"<code>{text_html(command)}</code>{text_html(''.join(rest))}"

@@ -20,7 +20,7 @@ from system_tests.plan.cost_text import (
     simulated_text,
 )
 from system_tests.plan.group import SimulatedGroup
-from system_tests.plan.notes import FATAL, STUCK
+from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import not_rehearsed
 from system_tests.plan.report.chart import COLOURS, chart_svg
 from system_tests.plan.report.html import (
@@ -36,7 +36,7 @@ from system_tests.plan.report.html import (
     write_html,
 )
 from system_tests.plan.report.signs import StepSigns, always, patience, signs_of
-from system_tests.plan.steps import UpgradePlan, is_fatal
+from system_tests.plan.steps import UpgradePlan
 from system_tests.plan.text import WAY_BACK_IS, assumptions, headline, no_return_text
 from system_tests.plan.workers import run_jobs
 from system_tests.report import Story, story_of_simulation
@@ -93,11 +93,9 @@ def decision_of(made: UpgradePlan, group: SimulatedGroup, costs: Sequence[StepCo
     if any(cost.is_bad for cost in costs):
         return Decision("no go: simulated bounces break a rule", "stop")
     if not made.rolling:
-        return Decision("no go as a rolling upgrade", "stop")
-    if is_fatal(made):
-        return Decision("no go: members can die", "stop")
-    if any(STUCK in warning for warning in made.warnings):
-        return Decision("no go: the group does not reach the new version", "stop")
+        return Decision("no go by rolling bounces", "stop")
+    if made.traps:
+        return Decision(f"no go: {'; '.join(sorted(made.traps))}", "stop")
     met = "go, if the points below are met"
     if made.direction is Direction.ROLLBACK:
         return Decision(f"a rollback, as {made.new} is older than {made.old}: {met}", "check")
@@ -164,9 +162,10 @@ def _steps(made: UpgradePlan, steps: Sequence[StepSigns]) -> str:
         end = '<p class="noreturn">point of no return</p>' if number == made.no_return else ""
         lists = (signs.seen, signs.done, signs.stop, signs.back)
         cells = "".join(f"<td>{list_html(lines)}</td>" for lines in lists)
-        title = "" if signs.rehearsal.startswith("cannot") else "rehearse: "
-        rehearsal = f'<p class="small">{title}{line_html(signs.rehearsal)}</p>'
-        todo = f"{line_html(signs.todo)}{end}{rehearsal}"
+        title = "rehearse: " if signs.rehearsal.is_possible else ""
+        rehearsal = f'<p class="small">{title}{line_html(str(signs.rehearsal))}</p>'
+        demands = list_html(signs.demands) if signs.demands else ""
+        todo = f"{line_html(signs.todo)}{demands}{end}{rehearsal}"
         rows.append(f"<tr><th>{number}</th><td>{todo}</td>{cells}</tr>")
     heads = (
         ("", 2),
@@ -188,9 +187,8 @@ def _conditions(
         made: the plan.
         actions: what shortens pauses, as from `actions_before`.
     """
-    ordered = sorted(made.warnings, key=lambda warning: not warning.startswith(FATAL))
     known = [
-        *(Condition("protocol", "", text, "", "", is_to_do=True) for text in ordered),
+        *(Condition("protocol", "", text, "", "", is_to_do=True) for text in made.warnings),
         *(Condition("pauses", "", what, setting, "the costs above") for what, setting in actions),
         *(Condition("protocol", "", text, "", "") for text in (*made.windows, *made.bugs)),
     ]
@@ -266,7 +264,8 @@ def _charts(made: UpgradePlan, group: SimulatedGroup, progress: Callable[[int], 
         progress=progress,
     )
     pictures = [
-        f'<p class="small"><b>{escape(title)}</b></p>\n{chart_svg(story, made.stops)}'
+        f'<p class="small"><b>{escape(title)}</b></p>\n'
+        f'<div class="wide">{chart_svg(story, made.stops)}</div>'
         for (title, _), story in zip(drawn, stories, strict=True)
     ]
     what = "Numbers above the lanes are generations: one for each rebalance, where there is room."

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from probing import Release, find_release
 from system_tests.plan.cost import StepCost
 from system_tests.plan.cost_text import (
+    AFTER_RESET,
     causes_of,
     count_text,
     duration_text,
@@ -16,9 +17,9 @@ from system_tests.plan.cost_text import (
 )
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.model import PlanStep
-from system_tests.plan.rehearsal import rehearsal_of
+from system_tests.plan.rehearsal import Rehearsal, rehearsal_of
 from system_tests.plan.steps import UpgradePlan
-from system_tests.plan.text import back_lines, settings_of, step_text
+from system_tests.plan.text import back_lines, demands_of, settings_of, step_text
 
 _PATIENCE = 2
 _LEAST_WAIT_MS = 30_000
@@ -29,8 +30,8 @@ class StepSigns:
     """One step as an operator follows it; every field is a sentence or several.
 
     Attributes:
-        todo: what is done.
-        rehearsal: the command that rehearses it, or why there is none.
+        todo: what is done; demands: what else that takes.
+        rehearsal: how it is rehearsed, or why it cannot be.
         seen: what is normal meanwhile.
         done: what shows that a member is done, and the next one can be stopped.
         stop: when to stop and decide.
@@ -38,7 +39,8 @@ class StepSigns:
     """
 
     todo: str
-    rehearsal: str
+    demands: tuple[str, ...]
+    rehearsal: Rehearsal
     seen: tuple[str, ...]
     done: tuple[str, ...]
     stop: tuple[str, ...]
@@ -55,7 +57,8 @@ def signs_of(
     cost = so_far[-1] if so_far and so_far[-1].is_cost else None
     wait_s = _wait_s(step, cost, group)
     return StepSigns(
-        todo=group.named(step_text(step)),
+        todo=step_text(step, group),
+        demands=demands_of(step, group),
         rehearsal=rehearsal_of(made, step, group),
         seen=(
             version_text(step),
@@ -68,7 +71,7 @@ def signs_of(
             f"lag that grows {wait_s:.0f} s after Stable",
         ),
         back=(
-            *map(group.named, back_lines(step)),
+            *back_lines(step, group),
             *(() if cost is None else price_of_return([step], so_far, group)),
         ),
     )
@@ -84,6 +87,7 @@ def _seen(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> tuple[str, .
         f"{count_text(cost, 'rebalances')} rebalances for {group.members} members",
         f"a partition pauses {seconds_text(cost, 'longest_pause_ms')} at most",
         f"all partitions together pause {seconds_text(cost, 'pause_ms')}",
+        *([AFTER_RESET] if step.resets else []),
         *mostly,
     )
 
@@ -128,10 +132,9 @@ def _sign_of_done(step: PlanStep) -> str:
 
 def always(group: SimulatedGroup) -> tuple[str, str]:
     """Return where to look in every step, and when to stop in every step, as two sentences."""
-    name = group.name or "GROUP"
     watch = (
-        f"assignor inspect --bootstrap-server HOST:PORT --group {name} --watch 2: state Stable, and"
-        " lag that falls again; the log of the bounced member: RUNNING, no ERROR"
+        f"assignor inspect --bootstrap-server HOST:PORT --group {group.id} --watch 2: state Stable,"
+        " and lag that falls again; the log of the bounced member: RUNNING, no ERROR"
     )
     stop = (
         "a member ends or restarts by itself; a line with ! of inspect that names another member"

@@ -14,8 +14,8 @@ from system_tests.plan.changes import (
     PathChange,
     streams_changes,
 )
-from system_tests.plan.cost_text import spoken
-from system_tests.plan.group import SimulatedGroup
+from system_tests.plan.figures import spoken
+from system_tests.plan.group import UNNAMED, SimulatedGroup
 from system_tests.plan.streams.brokers import (
     FIRST_BROKERS,
     FIRST_STATIC,
@@ -139,6 +139,7 @@ def plan_streams_move(
     restored: Restored | None = None,
     restore_rate: int = RESTORE_RATE,
     unchecked: str = "",
+    group: SimulatedGroup = UNNAMED,
 ) -> StreamsMove:
     """Return the plan of the move of a classic group to the streams protocol.
 
@@ -151,6 +152,7 @@ def plan_streams_move(
         restored: what a saved group restores.
         restore_rate: records a second that a member restores of each changelog.
         unchecked: what of the saved group could not be checked, and why; often empty.
+        group: that the commands name.
 
     Raises:
         ReleaseError: `brokers` is not a release of Kafka.
@@ -183,7 +185,7 @@ def plan_streams_move(
         level_is = f"streams.version {level} (a cluster that was upgraded keeps 0)"
         move = replace(move, assumed=((level_is, _CHECK_FEATURE),))
     default_ms = behaviour_of(members.name, None).session_timeout_ms
-    return _with_steps(move, (session_timeout_ms or default_ms) / 1000, restore_rate)
+    return _with_steps(move, (session_timeout_ms or default_ms) / 1000, restore_rate, group.id)
 
 
 def _obstacles(
@@ -218,7 +220,7 @@ def _obstacles(
     return [sentence for is_obstacle, sentence in rows if is_obstacle]
 
 
-def _with_steps(move: StreamsMove, session_s: float, rate: int) -> StreamsMove:
+def _with_steps(move: StreamsMove, session_s: float, rate: int, group: str) -> StreamsMove:
     *_, restore_s = _restores(move.restored, rate)
     known = move.restored if move.restored is not None and not move.restored.is_unknown else None
     kept_ms = known.restore_ms(rate)[0] if known is not None else 0
@@ -244,20 +246,21 @@ def _with_steps(move: StreamsMove, session_s: float, rate: int) -> StreamsMove:
             " back at any time; a topology that changes meanwhile has to be"
             " known to the classic members, too"
         ),
-        steps=_steps(move, known, session_s, rate),
+        steps=_steps(move, known, session_s, rate, group),
     )
 
 
 def _steps(
-    move: StreamsMove, known: Restored | None, session_s: float, rate: int
+    move: StreamsMove, known: Restored | None, session_s: float, rate: int, group: str
 ) -> tuple[MoveStep, ...]:
     """The two steps of the move; `known` is None if nothing is known of the group's state."""
     classic, streams = "group.protocol=classic", "group.protocol=streams"
     restores, returns, _ = _restores(move.restored, rate)
+    inspect = f"assignor inspect --bootstrap-server HOST:PORT --group {group}"
     return (
         MoveStep(
             what="stop all members, and wait until the group is empty",
-            seen="assignor inspect --bootstrap-server HOST:PORT --group GROUP reports state Empty",
+            seen=f"{inspect} reports state Empty",
             cost=(
                 f"{session_s:g} s: members do not send LeaveGroup when they are closed, so the"
                 " group is empty when their sessions (session.timeout.ms) have expired; to"
@@ -269,7 +272,7 @@ def _steps(
         MoveStep(
             what=f"start all members with {streams}, release {move.release}",
             seen=(
-                "assignor inspect --bootstrap-server HOST:PORT --group GROUP says: streams"
+                f"{inspect} says: streams"
                 " protocol (KIP-1071), Stable, lag 0 or what it was before, and no line begins"
                 " with ! but those about committed offsets; other lines with ! are normal while"
                 " tasks start; the log of each member shows State transition from REBALANCING"
@@ -277,7 +280,7 @@ def _steps(
             ),
             cost=(
                 f"{restores}; a member that starts before the group is empty ends with"
-                " GroupIdNotFoundException (Group GROUP is not a streams group): start it again"
+                f" GroupIdNotFoundException (Group {group} is not a streams group): start it again"
             ),
             stop=(
                 f"{_wait(known, rate)} after the last start the state is not Stable, a member"

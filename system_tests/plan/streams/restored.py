@@ -14,7 +14,7 @@ from assignor.placement.streams_groups import MemberSpec, assign_members, member
 from assignor.problems import ProblemError
 from encoding import TaskId
 from system_tests.plan.cost import FEWEST_FOR_PERCENTILES
-from system_tests.plan.cost_text import restore_text, rounded
+from system_tests.plan.figures import restore_text, rounded
 
 SEEDS: Final = 200
 _RETURNS: Final = 10  # draws for which the way back is computed

@@ -15,6 +15,7 @@ from system_tests.plan.changes import (
     streams_changes,
 )
 from system_tests.plan.changes.formats import deletions
+from system_tests.plan.group import UNNAMED, SimulatedGroup
 from system_tests.plan.streams.brokers import (
     FIRST_BROKERS,
     FIRST_STATIC,
@@ -52,6 +53,7 @@ def plan_streams_upgrade(
     *,
     records: int | None = None,
     unchecked: str = "",
+    group: SimulatedGroup = UNNAMED,
 ) -> StreamsMove:
     """Return the plan that brings the members of a streams group to another release.
 
@@ -62,6 +64,7 @@ def plan_streams_upgrade(
         uses: features of the application.
         records: changelog records of all tasks; None: not known.
         unchecked: what of a saved group could not be checked, and why; often empty.
+        group: that the commands name.
 
     Raises:
         ReleaseError: `brokers` is not a release of Kafka.
@@ -73,7 +76,7 @@ def plan_streams_upgrade(
     steps = (
         ()
         if obstacles or is_same
-        else (_step((old, new, brokers), uses, (demands, back, records)),)
+        else (_step((old, new, brokers), uses, (demands, back, records), group.id),)
     )
     stops = (old, new)
     return StreamsMove(
@@ -150,6 +153,7 @@ def _step(
     ends: tuple[Release, Release, Release],
     uses: frozenset[Use],
     state: tuple[tuple[str, ...], tuple[str, ...], int | None],
+    group: str,
 ) -> MoveStep:
     """Return the bounce of the members; it needs no other brokers."""
     old, new, brokers = ends
@@ -172,9 +176,9 @@ def _step(
     return MoveStep(
         what=f"bounce the members to {new.name}, one after the other, without upgrade.from and"
         f" with group.protocol=streams{deletes}",
-        seen="assignor inspect --group GROUP says Stable and no line begins with !; the log of"
-        " the member shows State transition from REBALANCING to RUNNING, so its restore is"
-        " finished; the lag has fallen",
+        seen=f"assignor inspect --bootstrap-server HOST:PORT --group {group} says Stable and no"
+        " line begins with !; the log of the member shows State transition from REBALANCING to"
+        " RUNNING, so its restore is finished; the lag has fallen",
         cost=f"{leaves}; streams.num.standby.replicas of the group shortens it (2 at"
         f" most){size}{offsets}",
         stop="60 s after the start, or 2 times the restore if that is longer, the group is not"

@@ -256,8 +256,8 @@ def restoring_ms(world: WorldState) -> int:
     return max(0, max((event.at_ms + event.restore_ms for event in took), default=0) - world.now_ms)
 
 
-def has_forgotten(world: WorldState, process: int) -> bool:
-    """Return whether the coordinator has no member of a process any more."""
-    threads = {thread.name for thread in world.threads if thread.process == process}
+def has_forgotten(world: WorldState, *processes: int) -> bool:
+    """Return whether the coordinator has no member of the processes any more."""
+    threads = {thread.name for thread in world.threads if thread.process in processes}
     described = world.coordinator.describe(GROUP)
     return not any(world.member_ids.names[m.member_id] in threads for m in described.members)

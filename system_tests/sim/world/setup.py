@@ -21,6 +21,7 @@ from system_tests.coordinator import CoordinatorConfig
 from system_tests.sim.world.behaviour import behaviour_of
 from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions
 from system_tests.sim.world.disk import StateRates
+from system_tests.sim.world.scheduler import Scheduler
 from system_tests.sim.world.thread import StreamThread
 from system_tests.topology_changes import EXTRA, WORDS, Form, TopologyChange, forms_of
 from system_tests.trace import lane_name
@@ -37,6 +38,12 @@ class Restarts(NamedTuple):
     usual_ms: tuple[int, int]
     slow_ms: tuple[int, int]
     slow_share: float
+
+    def drawn_ms(self, scheduler: Scheduler, given_ms: int | None) -> int:
+        """Draw how long a process is down; `given_ms` is used instead if it is not None."""
+        is_slow = scheduler.happens(self.slow_share)
+        drawn_ms = scheduler.delay(*(self.slow_ms if is_slow else self.usual_ms))
+        return drawn_ms if given_ms is None else given_ms
 
 
 RESTARTS: Final = Restarts((200, 8_000), (15_000, 60_000), 0.25)

@@ -32,6 +32,7 @@ WAIT_S = 600.0
 _STATE = "state"
 _LOOK_S = 0.3
 _POLL_MS = 500
+_COMMITS_S = 15.0  # 150 intervals of commits
 _MAX_WHY = 160
 _FILE = re.compile(r" in file /\S+")
 _PACKAGE = re.compile(r"\b(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
@@ -191,18 +192,49 @@ class Application:
 
         self._until(f"{name} is no longer in the group", is_gone)
 
-    def rewind_internal_topics(self) -> None:
-        """Have everything in internal topics read again, as if no member had read it.
+    def rewind_internal_topics(self, *, to_last: bool = False) -> None:
+        """Set the committed offsets of internal topics back, as if no member had read them.
 
         The members are stopped, and committed at their end only: Kafka Streams deletes records of
         these topics after each other commit. A group that is stopped may leave records unread.
+
+        Args:
+            to_last: to the last offset, which is a transaction marker's under exactly-once; else
+                everything is read again.
         """
         self._until("the group is empty", self._is_empty)
-        topics = [name for name in self._read_topics() if name not in self._inputs]
-        where = [TopicPartition(topic, number) for topic in topics for number in range(PARTITIONS)]
-        start = OffsetAndMetadata(0, "", -1)
-        done = self._admin.alter_group_offsets(self.application_id, dict.fromkeys(where, start))
-        self._check_done(done)
+        ends: Mapping[TopicPartition, int] = self._reader.end_offsets(self._internal_partitions())
+        offsets = {
+            each: OffsetAndMetadata(end - 1 if to_last else 0, "", -1)
+            for each, end in ends.items()
+            if end
+        }
+        self._check_done(self._admin.alter_group_offsets(self.application_id, offsets))
+
+    def check_last_markers(self) -> None:
+        """Check that committed offsets of internal topics stay below the ends, without a record.
+
+        Raises:
+            MemberEnded: a member ended.
+            WrongResults: the ends are committed in the end, or there is a record to read.
+        """
+        end_s = monotonic() + _COMMITS_S
+        while monotonic() < end_s:
+            self._check_members()
+            sleep(_LOOK_S)
+        where = self._internal_partitions()
+        committed = self._admin.list_group_offsets({self.application_id: None})
+        offsets = committed[self.application_id]
+        ends: Mapping[TopicPartition, int] = self._reader.end_offsets(where)
+        behind = [each for each in where if each in offsets and offsets[each].offset < ends[each]]
+        self._reader.assign(behind)
+        for each in behind:
+            self._reader.seek(each, offsets[each].offset)
+        left = 0
+        while any(self._reader.position(each) < ends[each] for each in behind):
+            left += sum(map(len, self._reader.poll(timeout_ms=_POLL_MS).values()))
+        if left or not behind:
+            raise WrongResults(f"{len(behind)} partitions have lag, and {left} records are left")
 
     def reset(self, name: str) -> None:
         """Do what the application reset tool does, for a member that was stopped."""
@@ -238,6 +270,11 @@ class Application:
         """The topics that members read and commit."""
         internal = self._internal_topics()
         return [*self._inputs, *(each for each in internal if not each.endswith("-changelog"))]
+
+    def _internal_partitions(self) -> Sequence[TopicPartition]:
+        """The partitions of internal topics that members read and commit."""
+        topics = [name for name in self._read_topics() if name not in self._inputs]
+        return [TopicPartition(topic, number) for topic in topics for number in range(PARTITIONS)]
 
     def _until(self, what: str, found: Callable[[], object]) -> None:
         end_s = monotonic() + WAIT_S

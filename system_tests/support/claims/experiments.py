@@ -62,6 +62,16 @@ def _replace_unread(app: Application, claim: Claim, run: Run) -> None:
     app.process()
 
 
+def _markers_left(app: Application, _: Claim, run: Run) -> None:
+    """Members start where nothing but transaction markers follows, and get no new input."""
+    app.start("a", run.old)
+    app.process(is_committed=False)
+    app.stop("a")
+    app.rewind_internal_topics(to_last=True)
+    app.start("a", run.new)
+    app.check_last_markers()
+
+
 def _start_new(app: Application, claim: Claim, run: Run) -> None:
     """A member of the new release starts, with its settings."""
     app.start("a", run.new, pin=run.pin, settings=claim.changed)
@@ -152,6 +162,7 @@ EXPERIMENTS: Final[Mapping[str, Experiment]] = {
     "bounce back": _bounce_back,
     "replace": _replace,
     "replace unread": _replace_unread,
+    "markers left": _markers_left,
     "reset and return": _reset_and_return,
     "return": _return,
     "kill and return": _kill_and_return,

@@ -142,6 +142,18 @@ def test_a_bad_line_is_a_row_with_its_error(fleet):
     assert "line 1, column 2: broken JSON" in found["other.json:1"]["verdict"]
 
 
+def test_a_release_is_given_to_the_groups_that_it_fits_and_errors_are_below_the_table(fleet):
+    file = fleet(orders="two-3.9.1", users="two-3.9.1", mixed="old-2.3.1", other="old-2.3.1")
+    words = ("--problem", file, "--to", "4.3", "--no-costs")
+    found = rows_of(plan_all(*words, "--from", "2.8.2", "--format", "json"))
+    assert [found[name]["from"] for name in ("orders", "users")] == ["3.4.0", "3.4.0"]
+    assert any("planned from 3.4.0, the oldest" in line for line in found["orders"]["unknowns"])
+    text = plan_all(*words, "--from", "3.9.1").stdout
+    assert text.count("no plan, see below") == 2
+    assert text.count("  - mixed, other: ") == 1
+    assert text.count(" 3.9.1  4.3.1 ") == 2
+
+
 def test_each_group_has_uses_of_its_own_and_a_rollback_is_called_one(fleet):
     file = fleet(orders="two-3.9.1", users="two-3.9.1")
     words = ("--problem", file, "--from", "3.9.1", "--to", "3.4", "--no-costs")

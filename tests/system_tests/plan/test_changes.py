@@ -147,6 +147,7 @@ def test_a_defect_of_both_ends_of_an_upgrade_is_named_as_the_target_can_be_anoth
     assert has("2.8", "3.4.0", "as in 2.8.2, state may be silently wrong", Use.EOS)
     assert has("2.8", "3.9.1", "as in 2.8.2, records are lost")
     assert not has("2.8", "3.9.2", "as in 2.8.2")
+    assert has("3.4.0", "3.5.1", "defect, 3.5.1 (since 0.11.0.0): as in 3.4.0")
     assert not has("3.4.0", "3.3.2", "KAFKA-14172")
 
 

@@ -244,3 +244,17 @@ def test_the_costs_are_of_the_bounces_that_are_printed():
     assert longest.what == "each member starts after its session of 45 s has expired, as demanded"
     pinned = plan("3.4", "3.9", Use.KTABLE)
     assert [leg.stages for leg in legs_of(pinned)] == [(("3.9.2", "3.4"), ("3.9.2", None))]
+
+
+def test_an_offline_step_waits_for_sessions_and_starts_and_a_reset_has_no_price():
+    made, costs = cost("3.2", "3.9", Use.FK_JOIN, restart_ms=30_000)
+    text = "\n".join(costs_lines(made.steps, costs, SimulatedGroup(restart_ms=30_000)))
+    assert "the sessions of all members last 45 s after their stop" in text
+    assert "each member starts, 30 s after the sessions have ended, and joins" in text
+    assert 72_000 < costs[0].usual("longest_pause_ms") < 80_000
+    assert "the way back resets the application, whose members then process all of" in text
+    assert "heartbeat.interval" not in text
+    assert "instance" not in text
+    down, back = cost("3.9", "3.2", Use.FK_JOIN)
+    text = "\n".join(costs_lines(down.steps, back, SimulatedGroup()))
+    assert "not in these figures: after the reset members process all of the input again" in text

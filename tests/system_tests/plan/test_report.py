@@ -86,7 +86,7 @@ def test_members_that_can_die_and_offline_upgrades_are_no_go():
     fatal, offline = plan("2.0.1", "2.3.1"), plan("3.2", "3.3", Use.FK_JOIN)
     assert "no go: members can die" in plan_page(fatal, costs_of(fatal), SimulatedGroup())
     shown = plan_page(offline, costs_of(offline), SimulatedGroup())
-    assert "no go as a rolling upgrade" in shown
+    assert "no go by rolling bounces" in shown
     assert "stop all members" in shown
 
 

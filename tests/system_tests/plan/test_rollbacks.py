@@ -3,6 +3,7 @@
 import json
 import re
 from functools import cache
+from html import unescape
 from itertools import combinations
 
 import pytest
@@ -11,15 +12,31 @@ from click.testing import CliRunner
 from probing import RELEASES, find_release
 from probing.releases import ONE_WAY_FORMATS
 from system_tests.cli.main import main
-from system_tests.plan import SimulatedGroup, Use, make_plan, step_costs
+from system_tests.plan import (
+    SimulatedGroup,
+    Use,
+    make_plan,
+    plan_document,
+    plan_streams_move,
+    step_costs,
+)
 from system_tests.plan.exactly_once import guarantee_of
-from system_tests.plan.text import assumptions, back_lines, plan_lines, settings_of, step_text
+from system_tests.plan.report import plan_page
+from system_tests.plan.text import (
+    assumptions,
+    back_lines,
+    demands_of,
+    plan_lines,
+    settings_of,
+    step_text,
+)
 from system_tests.plan.uses import VERSIONS, read_uses
 from system_tests.sim import OptionError
 
 # The newest patch of each series: paths between patches of a series cross no format.
 KAFKA = tuple({r.series: r for r in RELEASES if not r.is_native}.values())
 PAIRS = tuple(combinations(KAFKA, 2))
+TAG = re.compile("<[^>]*>")
 SINCE = re.compile(r"since (\S+)")
 V1, V2, BETA = (f"processing.guarantee=exactly_once{end}" for end in ("", "_v2", "_beta"))
 
@@ -43,7 +60,7 @@ def demanded(steps):
 
 def actions(steps):
     return [
-        (s.release, s.upgrade_from, s.rolling, s.deletes_state, s.resets, s.expires, bool(s.until))
+        (s.release, s.upgrade_from, s.rolling, s.deletes_state, s.resets, s.expires, s.consumes)
         for s in steps
     ]
 
@@ -120,14 +137,14 @@ def test_a_plan_upwards_deletes_nothing():
     for low, high in PAIRS:
         steps = plan(low.name, high.name, Use.KTABLE).steps
         assert not demanded(steps)
-        assert not any(step.until or step.loses for step in steps)
+        assert not any(step.consumes or step.loses for step in steps)
 
 
 def test_records_of_ktables_are_consumed_with_the_former_format_before_an_old_release_starts():
     first = find_release("3.5.0").order
     for low, high in PAIRS:
         down = plan(high.name, low.name, Use.KTABLE)
-        waits = [step for step in down.steps if step.until]
+        waits = [step for step in down.steps if step.consumes]
         assert bool(waits) == (low.order < first <= high.order), (high.name, low.name)
         for step in waits:
             after = down.steps[down.steps.index(step) + 1]
@@ -299,8 +316,8 @@ def test_settings_in_force_are_in_every_line_and_only_bounced_members_are_bounce
 @pytest.mark.parametrize(
     ("old", "new", "uses", "action"),
     [
-        ("2.3.1", "4.3", "eos", "step 2 does it"),
-        ("4.3", "2.3.1", "eos", "step 2 does it"),
+        ("2.3.1", "4.3", "eos", "step 2 switches to it"),
+        ("4.3", "2.3.1", "eos", "step 2 switches to it"),
     ],
 )
 def test_a_row_names_the_step_that_switches(old, new, uses, action):
@@ -316,7 +333,41 @@ def test_what_a_step_stops_it_starts_again_and_a_reset_names_group_and_topics():
     assert step_text(drained.steps[0]).endswith("and then what writes the input topics")
     group = SimulatedGroup(name="shop", input_topics=("orders", "users"))
     lines = "\n".join(plan_lines(reset, group))
+    page = unescape(TAG.sub("", plan_page(reset, None, group)))
+    assert page.count("--application-id shop --input-topics orders,users") == 1
     assert "--application-id shop --input-topics orders,users" in lines
+
+
+def test_the_names_of_a_group_are_in_text_json_and_report_alike():
+    made = plan("3.9", "3.1", Use.KTABLE, Use.EOS)
+    group = SimulatedGroup(name="my shop", repartition_topics=("shop-a-repartition",))
+    text = "\n".join(plan_lines(made, group))
+    document = json.dumps(plan_document(made, None, group))
+    page = unescape(TAG.sub("", plan_page(made, None, group)))
+    for found in (text, document, page):
+        assert "each repartition topic (shop-a-repartition) has been consumed" in found
+        assert "--describe --group 'my shop'" in found
+        assert "GROUP" not in found
+    move = plan_streams_move(
+        *map(find_release, ("4.3", "4.3")), frozenset(), streams_version=1, group=group
+    )
+    assert "--group 'my shop' says: streams" in move.steps[1].seen
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "uses", "is_said"),
+    [
+        ("3.9", "3.1", (Use.KTABLE, Use.EOS), True),
+        ("3.9", "3.1", (Use.KTABLE,), False),
+        ("3.2", "3.3.0", (Use.FK_JOIN, Use.EOS), True),
+        ("3.2", "3.4.0", (Use.FK_JOIN, Use.EOS), False),
+    ],
+)
+def test_lag_that_only_transaction_markers_make_does_not_hold_up_a_step(old, new, uses, is_said):
+    step = plan(old, new, *uses).steps[0]
+    lines = "\n".join(demands_of(step))
+    assert ("where only transaction markers follow" in lines) is is_said
+    assert ("--isolation-level read_committed --timeout-ms 10000" in lines) is is_said
 
 
 def test_the_command_says_that_state_is_deleted():

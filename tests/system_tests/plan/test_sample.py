@@ -1,10 +1,13 @@
 """The simulated part of a large group: what it says of the whole, and the estimate of time."""
 
+import json
 from itertools import count
 
 import pytest
+from click.testing import CliRunner
 
 from probing import find_release
+from system_tests.cli.main import main
 from system_tests.plan import SimulatedGroup, Use, estimated_s, make_plan, scaled, step_costs
 
 
@@ -41,3 +44,10 @@ def test_the_estimate_grows_with_the_square_of_the_members():
         for members in (6, 12, 60)
     }
     assert once == {6: 1, 12: 4, 60: 100}
+
+
+def test_a_group_without_a_size_has_two_partitions_for_each_thread():
+    words = ["plan", "--from", "3.9", "--to", "4.3", "--members", "300", "--no-costs"]
+    done = CliRunner().invoke(main, [*words, "--format", "json"])
+    group = json.loads(done.stdout)["group"]
+    assert (group["all_members"], group["members"], group["partitions"]) == (300, 24, 48)

@@ -17,6 +17,10 @@ def plan(old, new, *uses):
     return make_plan(find_release(old), find_release(new), frozenset(uses))
 
 
+def rehearsed(*step):
+    return str(rehearsal_of(*step))
+
+
 def run(arguments):
     return CliRunner().invoke(main, ["plan", *arguments.split(), "--seeds", "2"])
 
@@ -139,7 +143,7 @@ def test_a_bounce_that_only_holds_a_format_has_a_cost():
 def test_the_command_ends_with_1_where_all_members_have_to_stop():
     done = run("--from 3.2 --to 3.9 --uses fk-join")
     assert done.exit_code == 1
-    assert "no rolling upgrade, all members have to be stopped" in done.stdout
+    assert "no rolling bounces, all members have to be stopped" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -215,7 +219,7 @@ def test_static_members_that_cannot_request_a_rebalance_are_a_warning():
 def test_the_rehearsal_has_the_session_timeout_of_the_group():
     made = plan("3.9", "4.3")
     own, long = (
-        rehearsal_of(made, made.steps[0], SimulatedGroup(session_timeout_ms=ms))
+        rehearsed(made, made.steps[0], SimulatedGroup(session_timeout_ms=ms))
         for ms in (20_000, 900_000)
     )
     assert "--session-timeout-ms 20000 --heartbeat-ms 3000" in own
@@ -231,22 +235,22 @@ def test_the_rehearsal_says_what_sizes_it_has():
     default = LiveOptions()
     words = f"it has {default.members} members and {default.partitions} partitions; give --members"
     for made in (plan("3.9", "4.3"), plan("2.3.1", "2.4")):
-        assert f"{words}, 26 at most, and --partitions" in rehearsal_of(made, made.steps[0])
+        assert f"{words}, 26 at most, and --partitions" in rehearsed(made, made.steps[0])
 
 
 def test_a_switch_of_the_guarantee_is_not_rehearsed_with_the_step_before():
     up, down = plan("2.3.1", "4.3", Use.EOS), plan("3.9", "2.3.1", Use.EOS)
-    switch, first = rehearsal_of(up, up.steps[1]), rehearsal_of(down, down.steps[0])
+    switch, first = rehearsed(up, up.steps[1]), rehearsed(down, down.steps[0])
     why = "; processing.guarantee cannot be rehearsed: exactly-once: members of a rehearsal"
     assert switch.startswith(f"together with the step before{why}")
     assert first.startswith("rolling-bounce live --from 3.9.2 --to 2.3.1")
     assert why in first
-    assert why not in rehearsal_of(up, up.steps[0])
+    assert why not in rehearsed(up, up.steps[0])
 
 
 def test_the_rehearsal_keeps_stopped_members_in_the_group_where_it_can():
     tries = {
-        ends: rehearsal_of(made, made.steps[0])
+        ends: rehearsed(made, made.steps[0])
         for ends in (("2.3.1", "3.9"), ("2.2.1", "2.4"), ("2.3.1", "2.4"))
         for made in [make_plan(*map(find_release, ends))]
     }

@@ -13,7 +13,7 @@ from system_tests.sim import (
     run_bounce,
     should_work,
 )
-from system_tests.sim.events import Answered, Rejoined, Settled, Started, Took, Wrote
+from system_tests.sim.events import Answered, Ended, Rejoined, Settled, Started, Took, Wrote
 
 
 def bounce(old, new, seed=0, **options):
@@ -324,3 +324,14 @@ def test_every_recipient_adopts_its_answer():
     }
     took = {(event.member_id, event.generation) for event in of(outcome, Took)}
     assert took <= answered
+
+
+@pytest.mark.parametrize("session_ms", [20_000, 400_000])
+def test_offline_members_can_wait_for_the_sessions_of_all_members(session_ms):
+    options = {"offline": True, "waits_for_sessions": True, "session_timeout_ms": session_ms}
+    outcome = bounce("3.2.3", "3.9.2", **options)
+    assert outcome.ok, outcome.broken
+    stopped = max(event.at_ms for event in of(outcome, Ended))
+    downs = [event.at_ms - stopped for event in of(outcome, Started) if event.at_ms > stopped]
+    assert session_ms - 3_000 <= min(downs) <= session_ms + 60_000
+    assert len(set(downs)) == 3
