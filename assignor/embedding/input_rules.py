@@ -11,106 +11,14 @@ import base64
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 from uuid import UUID
 
 from assignor.embedding.errors import MemberStopped
+from assignor.embedding.input_facts import Goes, Held, InputFacts
 from assignor.logs import line_logger
-from encoding import TopicPartition
 
 _log = line_logger(__name__)
-
-
-class Held(Enum):
-    """What has an offset."""
-
-    POSITION = "The position of a consumer"
-    STATE = "The input of a task's state"
-    CHANGELOG = "A local copy of a store"
-
-
-class Goes(Enum):
-    """Where reading continues."""
-
-    ON = "continues at its offset"
-    START = "continues at the first record"
-    END = "continues at the end"
-    RESET = "continues where `auto_offset_reset` says"
-    DIVERGENT = "continues at the first lost record"
-    PASSES = "passes over records that the state has"
-    REBUILD = "is rebuilt"
-    STOPS = "is kept, and the member ends"
-
-
-@dataclass(frozen=True, slots=True)
-class LogRange:
-    """The offsets of a partition, and the id of its topic.
-
-    Attributes:
-        start: offset of the first record.
-        end: offset behind the last record.
-        topic_id: None: not known, as from brokers before 2.8.
-    """
-
-    start: int
-    end: int
-    topic_id: UUID | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputFacts:
-    """Inputs of a row.
-
-    Attributes:
-        held: what has the offset.
-        partition: of the topic.
-        log: the partition as it is now.
-        at: the offset of the next record; None: the group has committed none.
-        known_id: of the topic that the offset is of; None: not known.
-        is_truncated: the broker has lost records that were read (KIP-320).
-        was_released: the topic was not assigned here for a while.
-        divergent: first offset of these; None: not known.
-        reads_latest: `auto_offset_reset` is latest, not earliest.
-        committed: offset that the group has committed; None: none.
-        is_members: a member has committed it, not an operator.
-        copy: where a local copy is that has all of its task's state; "": it may not have all.
-        remedy: what to do if such a copy has what its changelog has lost.
-    """
-
-    held: Held
-    partition: TopicPartition
-    log: LogRange
-    at: int | None
-    known_id: UUID | None = None
-    was_released: bool = False
-    is_truncated: bool = False
-    divergent: int | None = None
-    reads_latest: bool = False
-    committed: int | None = None
-    is_members: bool = True
-    copy: str = ""
-    remedy: str = ""
-
-    @property
-    def next(self) -> int:
-        """The offset; 0 without one."""
-        return self.at or 0
-
-    @property
-    def is_anew(self) -> bool:
-        """Whether the topic is another one than that of the offset, by their ids."""
-        return None not in (self.known_id, self.log.topic_id) and self.known_id != self.log.topic_id
-
-    @property
-    def has_same_id(self) -> bool:
-        """Whether the topic is known to be that of the offset."""
-        return self.known_id is not None and self.known_id == self.log.topic_id
-
-    @property
-    def is_set_back(self) -> bool:
-        """Whether an operator has set the offsets of the group back."""
-        return self.committed is not None and self.committed < self.next and not self.is_members
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +152,35 @@ INPUT_RULES: Final = (
         + (_RESET_STATE),
     ),
     InputRule(
+        name="the group has committed no offset, and the topic begins after the state",
+        held=Held.STATE,
+        holds=lambda f: f.has_no_begin and f.committed is None and f.next < f.log.start,
+        goes=Goes.START,
+        says="{where}: the state has input up to offset {at}, and the records from there to {start}"
+        " were deleted before they were processed; the group has committed no offset: reading "
+        "continues at offset {to} of {end}; raise retention.ms or retention.bytes of the topic",
+    ),
+    InputRule(
+        name="the group has committed no offset that the topic has",
+        held=Held.STATE,
+        holds=lambda f: f.has_no_begin and f.next >= f.log.start,
+        goes=Goes.ON,
+        says="{where}: the group has no committed offset between {start} and {end}: none was "
+        "committed, or it has expired; the state has input up to offset {at}, where reading "
+        "continues, whatever auto_offset_reset says",
+        level=logging.INFO,
+    ),
+    InputRule(
+        name="an operator has set the committed offset forward",
+        held=Held.STATE,
+        holds=lambda f: f.is_taken_over and f.is_set_forward,
+        goes=Goes.COMMITTED,
+        says="{where}: the committed offset was set to {committed}, and the state has input up to "
+        "offset {at}: records between them are not processed into this state; to process them, set "
+        "it back to {at}",
+        level=logging.INFO,
+    ),
+    InputRule(
         name="the state is not ahead of the topic",
         held=Held.STATE,
         holds=lambda f: f.held is Held.STATE,
@@ -321,6 +258,7 @@ def settle(facts: InputFacts) -> int | None:
         Goes.END: log.end,
         Goes.RESET: reset,
         Goes.DIVERGENT: facts.divergent,
+        Goes.COMMITTED: facts.committed,
         Goes.REBUILD: None,
     }.get(rule.goes, reset if facts.at is None else facts.at)
     if rule.says:

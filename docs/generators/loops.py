@@ -2,7 +2,8 @@
 
 import logging
 
-from assignor.embedding.input_rules import INPUT_RULES, Held
+from assignor.embedding.input_facts import Held
+from assignor.embedding.input_rules import INPUT_RULES
 from assignor.embedding.loops import LOOP_RULES, Step
 from docs.generators.negotiation import table
 
@@ -62,6 +63,13 @@ with confluent-kafka they are those that the member had last. Until a client has
 topic that was made anew while it is read is found if it ends before the position. The state of a
 task keeps the ids of its input, with all clients, and finds such a topic when the task is taken
 over.
+
+Where the group has committed no offset that the topic has, the state of a task says where reading
+begins, not `auto_offset_reset`: offsets of a group expire, are deleted with their topic, and are
+not there yet if the first member is killed before its first commit. Kafka Streams begins at the end
+then with "latest", and its state never gets the records in between. A committed offset beyond that
+of the state is no loss if a member has committed it: records that write nothing to state are only
+in the committed offset.
 
 A changelog should have all that a local copy has. If it was deleted or has lost records, the copy
 of a task's last owner is worth more than what is left: it has all of the state, and no other copy

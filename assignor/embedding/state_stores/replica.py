@@ -8,7 +8,8 @@ from typing import Final
 from uuid import UUID
 
 from assignor.embedding.errors import ChangelogLost, MemberStopped
-from assignor.embedding.input_rules import Held, InputFacts, LogRange, settle
+from assignor.embedding.input_facts import Held, InputFacts, LogRange
+from assignor.embedding.input_rules import settle
 from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
     NOBODY,

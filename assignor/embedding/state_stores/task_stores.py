@@ -226,7 +226,7 @@ class TaskStores(RunningTasks):
         return bool(self.active & self._held.tasks - self.restoring_tasks())
 
     def unread(self) -> dict[Any, int]:
-        """Return client's partition -> first record that was dropped, as its task is not here."""
+        """Return client's partition -> where to seek, as records from there on were dropped."""
         return self._held.unread()
 
     def close(self) -> None:

@@ -8,15 +8,8 @@ import pytest
 
 from assignor.embedding.commit_metadata import COMMIT_METADATA, is_members_commit
 from assignor.embedding.errors import MemberStopped
-from assignor.embedding.input_rules import (
-    INPUT_RULES,
-    Goes,
-    Held,
-    InputFacts,
-    LogRange,
-    decide_input,
-    settle,
-)
+from assignor.embedding.input_facts import Goes, Held, InputFacts, LogRange
+from assignor.embedding.input_rules import INPUT_RULES, decide_input, settle
 from assignor.embedding.loops import InputWatch
 from encoding import TopicPartition
 
@@ -25,6 +18,8 @@ OLD, NEW = UUID(int=1), UUID(int=2)
 # What holds, the offset, the facts that are unlike `log` below -> row, next offset, begin of the
 # line ("": none).
 POSITION, STATE, COPY = Held.POSITION, Held.STATE, Held.CHANGELOG
+TAKEN = {"is_taken_over": True}
+LACKS = "in [0]: the group has no committed offset between 4 and 9: "
 EVENTS = [
     (POSITION, 7, {}, "the partition has its offset", 7, ""),
     (POSITION, 4, {}, "the partition has its offset", 4, ""),
@@ -100,6 +95,43 @@ EVENTS = [
     (STATE, 2, {"known_id": None}, "the state is not ahead of the topic", 2, ""),
     (STATE, 7, {"committed": 5}, "the state is not ahead of the topic", 7, ""),
     (STATE, 7, {"committed": 8, "is_members": False}, "the state is not ahead of the topic", 7, ""),
+    (STATE, 7, {**TAKEN, "committed": 5}, "the state is not ahead of the topic", 7, ""),
+    # By members: the records between them have written nothing.
+    (STATE, 7, {**TAKEN, "committed": 9}, "the state is not ahead of the topic", 7, ""),
+    (STATE, 2, {**TAKEN, "committed": 3}, "the state is not ahead of the topic", 2, ""),
+    (
+        STATE,
+        7,
+        {**TAKEN, "committed": 9, "is_members": False},
+        "an operator has set the committed offset forward",
+        9,
+        "in [0]: the committed offset was set to 9, and the state has input up to offset 7: ",
+    ),
+    (STATE, 7, TAKEN, "the group has committed no offset that the topic has", 7, LACKS),
+    (
+        STATE,
+        7,
+        {**TAKEN, "committed": 3},
+        "the group has committed no offset that the topic has",
+        7,
+        LACKS,
+    ),
+    (
+        STATE,
+        9,
+        {**TAKEN, "committed": 10},
+        "the group has committed no offset that the topic has",
+        9,
+        LACKS,
+    ),
+    (
+        STATE,
+        2,
+        TAKEN,
+        "the group has committed no offset, and the topic begins after the state",
+        4,
+        "in [0]: the state has input up to offset 2, and the records from there to 4 were",
+    ),
     (
         STATE,
         7,
@@ -209,9 +241,9 @@ def test_each_event_has_its_row_its_offset_and_its_line(event, caplog):
     assert settle(given) == to
     lines = [record.getMessage() for record in caplog.records]
     assert [text[: len(line)] for text in lines] == ([line] if line else [])
+    assert [record.levelno for record in caplog.records] == ([rule.level] if line else [])
     # A remedy follows, unless the line is for information.
-    is_warning = [record.levelname == "WARNING" for record in caplog.records]
-    assert is_warning == ([] if not line else [line != lines[0]])
+    assert rule.level == logging.INFO or lines == [] or line != lines[0]
 
 
 @pytest.mark.parametrize("event", ENDS)
