@@ -52,15 +52,18 @@ class InputFacts:
         held: what has the offset.
         partition: of the topic.
         log: the partition as it is now.
-        at: the offset of the next record; None: the group has committed none.
+        at: the offset of the next record; None: the group has committed none, or the state has no
+            commit record.
         known_id: of the topic that the offset is of; None: not known.
         is_truncated: the broker has lost records that were read (KIP-320).
         was_released: the topic was not assigned here for a while.
         divergent: first offset of these; None: not known.
         reads_latest: `auto_offset_reset` is latest, not earliest.
         is_taken_over: the task was just taken over, so that reading begins at `committed`.
+        hidden: offset in a commit record that does not count, if the state has no other.
         committed: offset that the group has committed; None: none, or not asked for.
         is_members: a member has committed it, not an operator.
+        is_only_compacted: brokers delete no record of the changelog, whatever its age.
         copy: where a local copy is that has all of its task's state; "": it may not have all.
         remedy: what to do if such a copy has what its changelog has lost.
     """
@@ -75,8 +78,10 @@ class InputFacts:
     divergent: int | None = None
     reads_latest: bool = False
     is_taken_over: bool = False
+    hidden: int | None = None
     committed: int | None = None
     is_members: bool = True
+    is_only_compacted: bool = False
     copy: str = ""
     remedy: str = ""
 

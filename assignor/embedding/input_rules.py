@@ -45,6 +45,11 @@ class InputRule:
 
 _LOST_STATE: Final = "state that it does not have is lost: set the group's offsets back to redo it"
 _RESET_STATE: Final = "stop all members, and delete changelogs and state directories"
+_LOST_COMMIT: Final = (
+    "{where}: it is not known up to where the state has its input: the last commit record of its "
+    "changelog does not count, as its owner had lost the task (it says offset {hidden}), and "
+    "compaction has removed those before it; "
+)
 INPUT_RULES: Final = (
     InputRule(
         name="the topic was made anew while it was not assigned (its id is another one)",
@@ -114,6 +119,26 @@ INPUT_RULES: Final = (
         held=Held.POSITION,
         holds=lambda f: f.held is Held.POSITION,
         goes=Goes.ON,
+    ),
+    InputRule(
+        name="the commit record of the state is lost, and the group has committed no offset",
+        held=Held.STATE,
+        holds=lambda f: f.at is None and f.has_no_begin,
+        goes=Goes.STOPS,
+        says=_LOST_COMMIT + "the group has committed no offset between {start} and {end} either, so"
+        " that records would be counted twice or be missing: this member ends; set the offset of "
+        "the group to the first record that the state does not have, with kafka-consumer-groups.sh "
+        "--reset-offsets --to-offset; or, to compute the state again, " + _RESET_STATE,
+        level=logging.ERROR,
+    ),
+    InputRule(
+        name="the commit record of the state is lost",
+        held=Held.STATE,
+        holds=lambda f: f.at is None,
+        goes=Goes.COMMITTED,
+        says=_LOST_COMMIT + "reading begins at the committed offset, {committed} of {end}: what the"
+        " state has of the records from there on is counted twice; to compute the state again, "
+        + _RESET_STATE,
     ),
     InputRule(
         name="the input topic was made anew (its id is another one)",
@@ -223,6 +248,18 @@ INPUT_RULES: Final = (
         "made anew, or has lost records; " + _LOST_STATE,
     ),
     InputRule(
+        name="the changelog begins after it, and is only compacted",
+        held=Held.CHANGELOG,
+        holds=lambda f: f.is_only_compacted and f.next < f.log.start,
+        goes=Goes.REBUILD,
+        says="state of {where} up to offset {at} is restored from offset {start} to {end}: earlier "
+        "records were deleted, by DeleteRecords or because cleanup.policy was delete, and keys that"
+        " only they have are missing, unless a write-back has written them since; a member that was"
+        " active before may have all in its state directory: stop all, delete this changelog, "
+        "create it with cleanup.policy=compact, start that member, and do what it says; else "
+        "compute the state again: " + _RESET_STATE + ", and set the group's offsets back",
+    ),
+    InputRule(
         name="the changelog begins after it",
         held=Held.CHANGELOG,
         holds=lambda f: 0 < f.next < f.log.start,
@@ -270,6 +307,7 @@ def settle(facts: InputFacts) -> int | None:
             "end": log.end,
             "to": to,
             "committed": facts.committed,
+            "hidden": "unknown" if facts.hidden is None else facts.hidden,
             "reset": "latest" if facts.reads_latest else "earliest",
             "known_id": _shown_id(facts.known_id),
             "id": _shown_id(log.topic_id),

@@ -78,8 +78,10 @@ also after a restart (see [a lost changelog](operations.md#a-lost-changelog)). K
 the topic anew in silence (KAFKA-10357, KIP-698), wipes such a copy (`TaskCorruptedException`), and
 continues with the state that the new topic has. Copies of standbys, and copies that a later owner
 has left behind, are cleared; so is one before the first record of its changelog: that happens
-whenever a changelog with a retention deletes records while a copy is not here, and brokers delete
-no records of a topic that is only compacted.
+whenever a changelog with a retention deletes records while a copy is not here. Brokers delete no
+records of a topic that is only compacted: compaction keeps the offset at which the log begins, and
+only DeleteRecords and a retention move it. So a changelog without a retention that begins above 0
+has lost state, which is a warning for each copy that begins there.
 
 What is committed is the position of the client, if all records before it are processed, as in
 Kafka Streams since 2.6 (KAFKA-6607). It is behind control records and aborted transactions, so

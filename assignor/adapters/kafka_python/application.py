@@ -109,6 +109,7 @@ class StreamsApplication:
                 state_dir=given.member.get("state_dir"),
                 tell=tell,
                 delete_retention_ms=internal_topics.delete_retention_ms,
+                expires=internal_topics.expires,
             )
             resources.callback(self.stores.close)
             given.member["listener"] = self.stores

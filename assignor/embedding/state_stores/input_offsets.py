@@ -61,6 +61,7 @@ class InputOffsets:
 
         Raises:
             ClusterUnavailable: the cluster does not answer; call it again.
+            MemberStopped: it is not known up to where a state has its input.
         """
         if inputs is not self._inputs:
             # What was committed before a rebalance may have been refused in it.
@@ -121,15 +122,17 @@ class InputOffsets:
             is_taken_over: since the last comparison; else the committed offset may be newer.
         """
         inputs, ids = dict(copy.inputs), dict(copy.commit.topic_ids)
+        hidden = copy.hidden_commit if is_taken_over else None
         for partition, now in sorted(states.items(), key=lambda item: item[0]):
-            if partition in inputs:
+            if partition in inputs or hidden is not None:
                 facts = InputFacts(
                     held=Held.STATE,
                     partition=partition,
                     log=now.log,
-                    at=inputs[partition],
+                    at=inputs.get(partition),
                     known_id=ids.get(partition.topic),
                     is_taken_over=is_taken_over,
+                    hidden=None if hidden is None else hidden.inputs.get(partition),
                     committed=now.committed if is_taken_over else None,
                     is_members=now.is_members,
                 )

@@ -55,6 +55,7 @@ class TaskStores(RunningTasks):
         cleanup_delay_s: how long files of tasks are kept that moved away.
         delete_retention_ms: of the changelogs, as in `InternalTopicSettings`; a copy that lacks
             records, and last had all of them longer ago than half of it, is rebuilt.
+        expires: all changelogs have cleanup.policy=compact,delete, not only windowed ones.
 
     Raises:
         TopologyError: a store is not in the topology, or has no changelog of its own.
@@ -76,9 +77,10 @@ class TaskStores(RunningTasks):
         restore_s: float = 0.5,
         cleanup_delay_s: float = CLEANUP_DELAY_S,
         delete_retention_ms: int = DELETE_RETENTION_MS,
+        expires: bool = False,
     ) -> None:
         super().__init__(tell)
-        self._layout = store_layout(topology, application_id, stores)
+        self._layout = store_layout(topology, application_id, stores, expires=expires)
         check_settings(restore_s=restore_s)
         self._local = LocalState(self._layout, state_dir, cleanup_delay_s, delete_retention_ms)
         self._access = access
@@ -171,6 +173,7 @@ class TaskStores(RunningTasks):
         self._processing.slow.begin(slow, are_committed=are_committed)
         with self._noting_copies():
             self._follow_assignment()
+            self._takeovers.look_at_idle(self._copies.values())
             self._take_over()
             running = {t for t, copy in self._copies.items() if copy.phase is Phase.RUNNING}
             copies = [self._copies[t] for t in sorted(running, key=task_order)]
@@ -180,7 +183,8 @@ class TaskStores(RunningTasks):
                 tasks = sorted(active & running, key=task_order)
                 done = self._processing.run([self._copies[t] for t in tasks], handle, is_over)
                 positions = getattr(batch, "positions", {})
-                done = self._input.committable(self._running(tasks), positions, done)
+                left = [t for t in tasks if self._copies[t].phase is Phase.RUNNING]
+                done = self._input.committable(left, positions, done)
             self._follow_changelogs()
         return done
 
@@ -341,10 +345,6 @@ class TaskStores(RunningTasks):
         until_s = time.monotonic() + _FOLLOW_S
         while self._access.read(replicas) and time.monotonic() < until_s:
             pass
-
-    def _running(self, tasks: Sequence[TaskId]) -> list[TaskId]:
-        """Return those of these tasks that still run."""
-        return [task for task in tasks if self._copies[task].phase is Phase.RUNNING]
 
     def _pending(self) -> list[TaskCopy]:
         return [copy for copy in self._copies.values() if not copy.phase.is_settled]

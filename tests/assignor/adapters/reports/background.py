@@ -48,7 +48,7 @@ def application(broker, seen, stop, settings):
         app.run(stop)
 
 
-async def _aiokafka(broker, stop, settings, topology, work, unread=dict, **options):
+async def _aiokafka(broker, stop, settings, topology, work, *, unread=dict, **options):
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
 
