@@ -69,7 +69,7 @@ def test_an_owner_that_writes_or_is_alone_does_not_claim_again(cluster, owner, c
         cluster.write(word)
         look(owner)
     assert owner.steps.names.count("end offsets") == asked
-    look(owner, 3)
+    look(owner, 4)
     assert owner.steps.names.count("end offsets") == asked + 3
     assert "claimed again" not in caplog.text
 
