@@ -25,7 +25,7 @@ from assignor.embedding.errors import (
     fatal_reason,
     is_interrupt,
 )
-from assignor.embedding.input_rules import LogRange
+from assignor.embedding.input_facts import LogRange
 from assignor.embedding.internal_topic_manager import InternalTopicManager
 from assignor.embedding.internal_topics import (
     CHECKED_SETTINGS,

@@ -11,106 +11,14 @@ import base64
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 from uuid import UUID
 
 from assignor.embedding.errors import MemberStopped
+from assignor.embedding.input_facts import Goes, Held, InputFacts
 from assignor.logs import line_logger
-from encoding import TopicPartition
 
 _log = line_logger(__name__)
-
-
-class Held(Enum):
-    """What has an offset."""
-
-    POSITION = "The position of a consumer"
-    STATE = "The input of a task's state"
-    CHANGELOG = "A local copy of a store"
-
-
-class Goes(Enum):
-    """Where reading continues."""
-
-    ON = "continues at its offset"
-    START = "continues at the first record"
-    END = "continues at the end"
-    RESET = "continues where `auto_offset_reset` says"
-    DIVERGENT = "continues at the first lost record"
-    PASSES = "passes over records that the state has"
-    REBUILD = "is rebuilt"
-    STOPS = "is kept, and the member ends"
-
-
-@dataclass(frozen=True, slots=True)
-class LogRange:
-    """The offsets of a partition, and the id of its topic.
-
-    Attributes:
-        start: offset of the first record.
-        end: offset behind the last record.
-        topic_id: None: not known, as from brokers before 2.8.
-    """
-
-    start: int
-    end: int
-    topic_id: UUID | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputFacts:
-    """Inputs of a row.
-
-    Attributes:
-        held: what has the offset.
-        partition: of the topic.
-        log: the partition as it is now.
-        at: the offset of the next record; None: the group has committed none.
-        known_id: of the topic that the offset is of; None: not known.
-        is_truncated: the broker has lost records that were read (KIP-320).
-        was_released: the topic was not assigned here for a while.
-        divergent: first offset of these; None: not known.
-        reads_latest: `auto_offset_reset` is latest, not earliest.
-        committed: offset that the group has committed; None: none.
-        is_members: a member has committed it, not an operator.
-        copy: where a local copy is that has all of its task's state; "": it may not have all.
-        remedy: what to do if such a copy has what its changelog has lost.
-    """
-
-    held: Held
-    partition: TopicPartition
-    log: LogRange
-    at: int | None
-    known_id: UUID | None = None
-    was_released: bool = False
-    is_truncated: bool = False
-    divergent: int | None = None
-    reads_latest: bool = False
-    committed: int | None = None
-    is_members: bool = True
-    copy: str = ""
-    remedy: str = ""
-
-    @property
-    def next(self) -> int:
-        """The offset; 0 without one."""
-        return self.at or 0
-
-    @property
-    def is_anew(self) -> bool:
-        """Whether the topic is another one than that of the offset, by their ids."""
-        return None not in (self.known_id, self.log.topic_id) and self.known_id != self.log.topic_id
-
-    @property
-    def has_same_id(self) -> bool:
-        """Whether the topic is known to be that of the offset."""
-        return self.known_id is not None and self.known_id == self.log.topic_id
-
-    @property
-    def is_set_back(self) -> bool:
-        """Whether an operator has set the offsets of the group back."""
-        return self.committed is not None and self.committed < self.next and not self.is_members
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +45,11 @@ class InputRule:
 
 _LOST_STATE: Final = "state that it does not have is lost: set the group's offsets back to redo it"
 _RESET_STATE: Final = "stop all members, and delete changelogs and state directories"
+_LOST_COMMIT: Final = (
+    "{where}: it is not known up to where the state has its input: the last commit record of its "
+    "changelog does not count, as its owner had lost the task (it says offset {hidden}), and "
+    "compaction has removed those before it; "
+)
 INPUT_RULES: Final = (
     InputRule(
         name="the topic was made anew while it was not assigned (its id is another one)",
@@ -208,6 +121,26 @@ INPUT_RULES: Final = (
         goes=Goes.ON,
     ),
     InputRule(
+        name="the commit record of the state is lost, and the group has committed no offset",
+        held=Held.STATE,
+        holds=lambda f: f.at is None and f.has_no_begin,
+        goes=Goes.STOPS,
+        says=_LOST_COMMIT + "the group has committed no offset between {start} and {end} either, so"
+        " that records would be counted twice or be missing: this member ends; set the offset of "
+        "the group to the first record that the state does not have, with kafka-consumer-groups.sh "
+        "--reset-offsets --to-offset; or, to compute the state again, " + _RESET_STATE,
+        level=logging.ERROR,
+    ),
+    InputRule(
+        name="the commit record of the state is lost",
+        held=Held.STATE,
+        holds=lambda f: f.at is None,
+        goes=Goes.COMMITTED,
+        says=_LOST_COMMIT + "reading begins at the committed offset, {committed} of {end}: what the"
+        " state has of the records from there on is counted twice; to compute the state again, "
+        + _RESET_STATE,
+    ),
+    InputRule(
         name="the input topic was made anew (its id is another one)",
         held=Held.STATE,
         holds=lambda f: f.is_anew,
@@ -242,6 +175,35 @@ INPUT_RULES: Final = (
         says="{where}: the committed offset was set back to {committed}, and the state has input up"
         " to offset {at}: records between them are passed over; to process them again, "
         + (_RESET_STATE),
+    ),
+    InputRule(
+        name="the group has committed no offset, and the topic begins after the state",
+        held=Held.STATE,
+        holds=lambda f: f.has_no_begin and f.committed is None and f.next < f.log.start,
+        goes=Goes.START,
+        says="{where}: the state has input up to offset {at}, and the records from there to {start}"
+        " were deleted before they were processed; the group has committed no offset: reading "
+        "continues at offset {to} of {end}; raise retention.ms or retention.bytes of the topic",
+    ),
+    InputRule(
+        name="the group has committed no offset that the topic has",
+        held=Held.STATE,
+        holds=lambda f: f.has_no_begin and f.next >= f.log.start,
+        goes=Goes.ON,
+        says="{where}: the group has no committed offset between {start} and {end}: none was "
+        "committed, or it has expired; the state has input up to offset {at}, where reading "
+        "continues, whatever auto_offset_reset says",
+        level=logging.INFO,
+    ),
+    InputRule(
+        name="an operator has set the committed offset forward",
+        held=Held.STATE,
+        holds=lambda f: f.is_taken_over and f.is_set_forward,
+        goes=Goes.COMMITTED,
+        says="{where}: the committed offset was set to {committed}, and the state has input up to "
+        "offset {at}: records between them are not processed into this state; to process them, set "
+        "it back to {at}",
+        level=logging.INFO,
     ),
     InputRule(
         name="the state is not ahead of the topic",
@@ -286,6 +248,18 @@ INPUT_RULES: Final = (
         "made anew, or has lost records; " + _LOST_STATE,
     ),
     InputRule(
+        name="the changelog begins after it, and is only compacted",
+        held=Held.CHANGELOG,
+        holds=lambda f: f.is_only_compacted and f.next < f.log.start,
+        goes=Goes.REBUILD,
+        says="state of {where} up to offset {at} is restored from offset {start} to {end}: earlier "
+        "records were deleted, by DeleteRecords or because cleanup.policy was delete, and keys that"
+        " only they have are missing, unless a write-back has written them since; a member that was"
+        " active before may have all in its state directory: stop all, delete this changelog, "
+        "create it with cleanup.policy=compact, start that member, and do what it says; else "
+        "compute the state again: " + _RESET_STATE + ", and set the group's offsets back",
+    ),
+    InputRule(
         name="the changelog begins after it",
         held=Held.CHANGELOG,
         holds=lambda f: 0 < f.next < f.log.start,
@@ -321,6 +295,7 @@ def settle(facts: InputFacts) -> int | None:
         Goes.END: log.end,
         Goes.RESET: reset,
         Goes.DIVERGENT: facts.divergent,
+        Goes.COMMITTED: facts.committed,
         Goes.REBUILD: None,
     }.get(rule.goes, reset if facts.at is None else facts.at)
     if rule.says:
@@ -332,6 +307,7 @@ def settle(facts: InputFacts) -> int | None:
             "end": log.end,
             "to": to,
             "committed": facts.committed,
+            "hidden": "unknown" if facts.hidden is None else facts.hidden,
             "reset": "latest" if facts.reads_latest else "earliest",
             "known_id": _shown_id(facts.known_id),
             "id": _shown_id(log.topic_id),

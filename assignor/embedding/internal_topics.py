@@ -85,6 +85,11 @@ class InternalTopicSettings:
             )
 
     @property
+    def expires(self) -> bool:
+        """Whether all changelogs delete old records: their clean-up policy includes `delete`."""
+        return "delete" in self.configs.get(_POLICY, "")
+
+    @property
     def delete_retention_ms(self) -> int:
         """How long changelogs keep tombstones, as configured, else by Kafka's default: a day."""
         return int(self.configs.get(_DELETE_RETENTION, DELETE_RETENTION_MS))

@@ -2,7 +2,8 @@
 
 import logging
 
-from assignor.embedding.input_rules import INPUT_RULES, Held
+from assignor.embedding.input_facts import Held
+from assignor.embedding.input_rules import INPUT_RULES
 from assignor.embedding.loops import LOOP_RULES, Step
 from docs.generators.negotiation import table
 
@@ -63,6 +64,13 @@ topic that was made anew while it is read is found if it ends before the positio
 task keeps the ids of its input, with all clients, and finds such a topic when the task is taken
 over.
 
+Where the group has committed no offset that the topic has, the state of a task says where reading
+begins, not `auto_offset_reset`: offsets of a group expire, are deleted with their topic, and are
+not there yet if the first member is killed before its first commit. Kafka Streams begins at the end
+then with "latest", and its state never gets the records in between. A committed offset beyond that
+of the state is no loss if a member has committed it: records that write nothing to state are only
+in the committed offset.
+
 A changelog should have all that a local copy has. If it was deleted or has lost records, the copy
 of a task's last owner is worth more than what is left: it has all of the state, and no other copy
 may. So it is not cleared, and the member ends with `MemberStopped` until an operator has decided,
@@ -70,8 +78,10 @@ also after a restart (see [a lost changelog](operations.md#a-lost-changelog)). K
 the topic anew in silence (KAFKA-10357, KIP-698), wipes such a copy (`TaskCorruptedException`), and
 continues with the state that the new topic has. Copies of standbys, and copies that a later owner
 has left behind, are cleared; so is one before the first record of its changelog: that happens
-whenever a changelog with a retention deletes records while a copy is not here, and brokers delete
-no records of a topic that is only compacted.
+whenever a changelog with a retention deletes records while a copy is not here. Brokers delete no
+records of a topic that is only compacted: compaction keeps the offset at which the log begins, and
+only DeleteRecords and a retention move it. So a changelog without a retention that begins above 0
+has lost state, which is a warning for each copy that begins there.
 
 What is committed is the position of the client, if all records before it are processed, as in
 Kafka Streams since 2.6 (KAFKA-6607). It is behind control records and aborted transactions, so

@@ -125,6 +125,7 @@ class StreamsApplication:
                 tell=tell,
                 delete_retention_ms=internal_topics.delete_retention_ms,
                 on_bad_record=on_bad_record,
+                expires=internal_topics.expires,
             )
             resources.callback(self.stores.close)
             given.member["listener"] = self.stores

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from assignor.embedding.input_rules import Held, InputFacts, LogRange, settle
+from assignor.embedding.input_facts import Held, InputFacts, LogRange
+from assignor.embedding.input_rules import settle
 from assignor.logs import line_logger
 from encoding import TopicPartition
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from assignor.embedding.input_rules import LogRange
+from assignor.embedding.input_facts import LogRange
 from assignor.embedding.state_stores.records import ChangelogRecord, Headers, NewRecord
 from encoding import TopicPartition
 

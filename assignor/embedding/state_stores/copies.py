@@ -4,7 +4,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
 
-from assignor.embedding.state_stores.records import NO_COMMIT, NOBODY, Commit, Owner
+from assignor.embedding.state_stores.records import (
+    COMMIT_KEY,
+    NO_COMMIT,
+    NOBODY,
+    Commit,
+    Owner,
+    read_commit,
+)
 from assignor.embedding.state_stores.replica import Replica
 from assignor.embedding.state_stores.tables import has_whole_task
 from encoding import TaskId, TopicPartition
@@ -60,6 +67,11 @@ class TaskCopy:
         return sum(replica.position for replica in self.replicas.values())
 
     @property
+    def positions(self) -> Mapping[TopicPartition, int]:
+        """Changelog partition -> offset up to which its copy has it."""
+        return {replica.changelog: replica.position for replica in self.replicas.values()}
+
+    @property
     def restored(self) -> int:
         """Number of entries that were restored since the last takeover began."""
         return sum(replica.restored for replica in self.replicas.values())
@@ -78,6 +90,27 @@ class TaskCopy:
     def has_whole_task(self) -> bool:
         """Whether the copies had the whole state of the task when they were last written."""
         return has_whole_task(replica.table for replica in self.replicas.values())
+
+    @property
+    def hidden_commit(self) -> Commit | None:
+        """The commit record of a former owner, which does not count, where none that does is left.
+
+        Compaction has removed that of the task's owner then; a first batch leaves no other either,
+        and no entries.
+
+        Raises:
+            StoreError: it is not valid.
+        """
+        replicas = self.replicas.values()
+        if any(replica.table.progress.commit for replica in replicas):
+            return None
+        hidden = [r.hidden for r in replicas if COMMIT_KEY in r.unowned]
+        found = [
+            read_commit(value, name=f"a commit record of task {self.task}") for value in hidden
+        ]
+        last = max(found, key=lambda commit: commit.order, default=None)
+        has_entries = any(next(replica.table.items(), None) for replica in replicas)
+        return last if last is not None and (has_entries or last.number > 1) else None
 
     def activate(self) -> None:
         """Begin to take the task over, unless that has begun."""

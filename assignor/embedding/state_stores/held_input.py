@@ -33,6 +33,8 @@ class HeldInput:
         self._task_of = task_of
         self._records: dict[TaskId, dict[Any, list[Any]]] = {}
         self._unread: dict[Any, int] = {}
+        # Makes the client's partition of a topic and a number, as those of its batches.
+        self._made: Callable[[TopicPartition], Any] = TopicPartition._make
 
     def hold(self, batch: Mapping[Any, Sequence[Any]]) -> None:
         """Keep the records of a batch: client's partition -> records.
@@ -45,6 +47,8 @@ class HeldInput:
             TopologyError: no source of the topology reads the topic.
         """
         positions = getattr(batch, "positions", {})
+        for partition in (*batch, *positions)[:1]:
+            self._made = type(partition)._make
         for partition in getattr(batch, "settled", ()):
             if partition in positions and not batch.get(partition):
                 self._cut(partition, positions[partition])
@@ -85,8 +89,16 @@ class HeldInput:
             for partition, records in self._records.pop(task).items():
                 self._unread.setdefault(partition, offset_of(records[0]))
 
+    def read_from(self, partition: TopicPartition, at: int) -> None:
+        """Have a partition read from an offset, by `unread`; drop what is held from there on."""
+        self._cut(self._made(partition), at)
+        self._unread[self._made(partition)] = at
+
     def unread(self) -> dict[Any, int]:
-        """Return client's partition -> first offset that was dropped since the last call."""
+        """Return client's partition -> offset to read on at, of those that changed since the last.
+
+        It is the first offset that was dropped, or that of `read_from`.
+        """
         unread, self._unread = self._unread, {}
         return unread
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from assignor.embedding.input_rules import Held, InputFacts, settle
+from assignor.embedding.input_facts import Held, InputFacts
+from assignor.embedding.input_rules import settle
 from assignor.embedding.state_stores.access import ChangelogAccess, InputState
 from assignor.embedding.state_stores.copies import TaskCopy
 from assignor.embedding.state_stores.held_input import HeldInput
@@ -60,6 +61,7 @@ class InputOffsets:
 
         Raises:
             ClusterUnavailable: the cluster does not answer; call it again.
+            MemberStopped: it is not known up to where a state has its input.
         """
         if inputs is not self._inputs:
             # What was committed before a rebalance may have been refused in it.
@@ -78,9 +80,7 @@ class InputOffsets:
         states = self._access.input_state(self._group_id, sorted(chain(*wanted.values())))
         for copy in kept:
             own = {p: states[p] for p in wanted[copy.task] if p in states}
-            if self._is_compared(copy):  # the offset of the group may have been committed since
-                own = {p: replace(now, committed=None) for p, now in own.items()}
-            _settle(copy, own)
+            self._settle(copy, own, is_taken_over=not self._is_compared(copy))
             self._compared[copy.task] = copy.owner
         self.settled -= frozenset(chain(*wanted.values()))
 
@@ -108,9 +108,40 @@ class InputOffsets:
         """
         if copy.replicas and offset <= self._passed.get(partition, offset):
             states = self._access.input_state(self._group_id, [partition])
-            # The offset of the group may have been committed since.
-            _settle(copy, {p: replace(now, committed=None) for p, now in states.items()})
+            self._settle(copy, states, is_taken_over=False)
         self._passed[partition] = offset
+
+    def _settle(
+        self, copy: TaskCopy, states: Mapping[TopicPartition, InputState], *, is_taken_over: bool
+    ) -> None:
+        """Set a task's input offsets to where reading continues, and take the ids of the topics.
+
+        Args:
+            copy: the task.
+            states: its input partitions as they are.
+            is_taken_over: since the last comparison; else the committed offset may be newer.
+        """
+        inputs, ids = dict(copy.inputs), dict(copy.commit.topic_ids)
+        hidden = copy.hidden_commit if is_taken_over else None
+        for partition, now in sorted(states.items(), key=lambda item: item[0]):
+            if partition in inputs or hidden is not None:
+                facts = InputFacts(
+                    held=Held.STATE,
+                    partition=partition,
+                    log=now.log,
+                    at=inputs.get(partition),
+                    known_id=ids.get(partition.topic),
+                    is_taken_over=is_taken_over,
+                    hidden=None if hidden is None else hidden.inputs.get(partition),
+                    committed=now.committed if is_taken_over else None,
+                    is_members=now.is_members,
+                )
+                inputs[partition] = at = settle(facts) or 0
+                if facts.has_no_begin and now.log.start <= at <= now.log.end:
+                    self._held.read_from(partition, at)
+            if now.log.topic_id is not None:
+                ids[partition.topic] = now.log.topic_id
+        copy.commit = replace(copy.commit, inputs=inputs, topic_ids=ids)
 
     def processed(self, partition: TopicPartition) -> None:
         """Note that a record is processed."""
@@ -138,23 +169,3 @@ class InputOffsets:
                     found[each] = at
                 self._returned[each] = at
         return found
-
-
-def _settle(copy: TaskCopy, states: Mapping[TopicPartition, InputState]) -> None:
-    """Set a task's input offsets to where reading continues, and take the ids of the topics."""
-    inputs, ids = dict(copy.inputs), dict(copy.commit.topic_ids)
-    for partition, now in sorted(states.items(), key=lambda item: item[0]):
-        if partition in inputs:
-            facts = InputFacts(
-                held=Held.STATE,
-                partition=partition,
-                log=now.log,
-                at=inputs[partition],
-                known_id=ids.get(partition.topic),
-                committed=now.committed,
-                is_members=now.is_members,
-            )
-            inputs[partition] = settle(facts) or 0
-        if now.log.topic_id is not None:
-            ids[partition.topic] = now.log.topic_id
-    copy.commit = replace(copy.commit, inputs=inputs, topic_ids=ids)

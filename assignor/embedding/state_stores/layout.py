@@ -47,12 +47,14 @@ class StoreLayout:
         changelogs: store -> its changelog topic.
         subtopologies: store -> number of its subtopology.
         readers: source topic -> number of the subtopology that reads it.
+        expiring: stores whose changelogs lose old records, not only those of older values.
     """
 
     stores: Mapping[str, AnyStore]
     changelogs: Mapping[str, str]
     subtopologies: Mapping[str, int]
     readers: Mapping[str, int]
+    expiring: frozenset[str]
 
     def stores_of(self, task: TaskId) -> Mapping[str, AnyStore]:
         """Return the stores of a task, by name."""
@@ -99,9 +101,15 @@ class StoreLayout:
 
 
 def store_layout(
-    topology: Topology, application_id: str, stores: Sequence[AnyStore]
+    topology: Topology, application_id: str, stores: Sequence[AnyStore], *, expires: bool
 ) -> StoreLayout:
     """Return the layout of an application's stores.
+
+    Args:
+        topology: of the application.
+        application_id: prefix of its changelogs.
+        stores: those of the topology that are kept here.
+        expires: the changelogs of all stores lose old records, not only those of windowed ones.
 
     Raises:
         TopologyError: a store is given twice, is not in the topology, or has no changelog of its
@@ -111,6 +119,7 @@ def store_layout(
     """
     check_kinds(topology, stores)
     parts = topology.subtopologies(application_id)
+    windowed = {topic for part in parts for topic, _ in part.changelog_retention_ms}
     changelogs, subtopologies = {}, {}
     for store in stores:
         changelog = f"{application_id}-{store.name}-changelog"
@@ -129,6 +138,7 @@ def store_layout(
         changelogs=changelogs,
         subtopologies=subtopologies,
         readers={topic: part.id for part in parts for topic in part.source_topics},
+        expiring=frozenset(n for n, topic in changelogs.items() if expires or topic in windowed),
     )
 
 

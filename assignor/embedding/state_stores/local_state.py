@@ -118,7 +118,13 @@ class LocalState:
             for name, store in sorted(self._layout.stores_of(task).items()):
                 changelog = TopicPartition(self._layout.changelogs[name], task.partition)
                 table = store.open_table(directory, changelog)
-                replicas[name] = Replica(name, changelog, table, self._rebuild_after_s)
+                replicas[name] = Replica(
+                    name,
+                    changelog,
+                    table,
+                    self._rebuild_after_s,
+                    is_only_compacted=name not in self._layout.expiring,
+                )
         except BaseException:
             self.close_copy(TaskCopy(task, replicas))
             raise

@@ -21,8 +21,11 @@ from uuid import UUID
 
 import msgpack
 
+from assignor.logs import line_logger
 from assignor.stores import StoreError, store_errors, text, whole_number
 from encoding import TopicPartition
+
+_log = line_logger(__name__)
 
 RESERVED: Final = b"\x00assignor/"
 OWNER_KEY: Final = RESERVED + b"owner"
@@ -150,6 +153,27 @@ def owner_of(headers: Iterable[tuple[str, bytes | None]] | None) -> Owner:
 def is_plausible(owner: Owner, *, after: Owner) -> bool:
     """Whether claims since `after` can have led to this owner; otherwise its header is foreign."""
     return owner.epoch - after.epoch < _EPOCH_JUMP
+
+
+def fencing_owner(record: ChangelogRecord, *, after: Owner, name: str) -> Owner:
+    """Return the owner that wrote a record: it fences earlier ones; `NOBODY` if implausible.
+
+    Args:
+        record: the record.
+        after: owner of the last record before it that counted.
+        name: of the changelog partition, for the log.
+    """
+    found = owner_of(record.headers)
+    if is_plausible(found, after=after):
+        return found
+    _log.warning(
+        "the record at offset %s of %s names owner epoch %s, which no claim has; the header is "
+        "ignored. Does another program write to this changelog?",
+        record.offset,
+        name,
+        found.epoch,
+    )
+    return NOBODY
 
 
 def next_owner(last: Owner, process: bytes, *, name: str) -> Owner:

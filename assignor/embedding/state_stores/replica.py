@@ -8,7 +8,8 @@ from typing import Final
 from uuid import UUID
 
 from assignor.embedding.errors import ChangelogLost, MemberStopped
-from assignor.embedding.input_rules import Held, InputFacts, LogRange, settle
+from assignor.embedding.input_facts import Held, InputFacts, LogRange
+from assignor.embedding.input_rules import settle
 from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
     NOBODY,
@@ -19,9 +20,8 @@ from assignor.embedding.state_stores.records import (
     NewRecord,
     Owner,
     Writes,
-    is_plausible,
+    fencing_owner,
     owned_record,
-    owner_of,
     read_commit,
 )
 from assignor.embedding.state_stores.tables import (
@@ -50,10 +50,12 @@ class Replica:
         changelog: the partition.
         table: the local copy.
         rebuild_after_s: age from which the copy is rebuilt if it is behind.
+        is_only_compacted: brokers delete no record of the changelog, whatever its age.
 
     Attributes:
         name, changelog, table: as given.
         restored: entries that `restore` has written or deleted since the last takeover began.
+        hidden: value of the last commit record that was read and does not count.
         peers: the copies of all stores of its task, this one among them.
     """
 
@@ -63,8 +65,11 @@ class Replica:
         changelog: TopicPartition,
         table: StateTable,
         rebuild_after_s: float = REBUILD_AFTER_S,
+        *,
+        is_only_compacted: bool = False,
     ) -> None:
         self.name = name
+        self._is_only_compacted = is_only_compacted
         self.changelog = changelog
         self._name = f"{changelog.topic}-{changelog.partition}"
         self.table = table
@@ -83,6 +88,7 @@ class Replica:
         # End of what the copy has of the changelog, and a lower one where it was written on.
         self._overwritten: tuple[int, int] | None = None
         self.restored = 0
+        self.hidden = b""
         self.peers: tuple[Replica, ...] = (self,)
 
     @property
@@ -189,18 +195,19 @@ class Replica:
         return self._complete.why_wrong(new, self._rebuild_after_s * _CLOCKS_DIFFER)
 
     def _clear_if_lost(self, log: LogRange, at: int) -> None:
-        progress, table = self.table.progress, self.table
+        table = self.table
         facts = InputFacts(
             held=Held.CHANGELOG,
             partition=self.changelog,
             log=log,
             at=at,
-            known_id=progress.topic_id,
+            known_id=table.progress.topic_id,
+            is_only_compacted=self._is_only_compacted,
             copy=table.place if has_whole_task(peer.table for peer in self.peers) else "",
             remedy=table.remedy,
         )
         try:
-            if progress != NO_PROGRESS and settle(facts) is None:
+            if settle(facts) is None:
                 self._clear()
         except MemberStopped as error:
             raise ChangelogLost(str(error), [self.changelog.topic]) from None
@@ -246,9 +253,11 @@ class Replica:
             position = record.offset + 1
             if record.key is None:
                 continue
-            found = self._fencing_owner(record, after=owner)
+            found = fencing_owner(record, after=owner, name=self._name)
             if found < owner:
                 unowned[record.key] = True
+                if record.key == COMMIT_KEY:
+                    self.hidden = record.value or b""
                 continue
             owner = found
             if record.key in unowned or record.key in self.unowned:
@@ -282,11 +291,12 @@ class Replica:
 
         Args:
             writes: that are written besides.
-            commit: value of the task's last commit record.
+            commit: value of the task's last commit record. Empty: none is left, and one that
+                does not count stays, as it says that there was one.
         """
         keys = sorted((self.unowned | writes.keys()) - {COMMIT_KEY, OWNER_KEY})
-        if COMMIT_KEY in self.unowned or commit != self.table.progress.commit:
-            yield COMMIT_KEY, commit or None
+        if commit and (COMMIT_KEY in self.unowned or commit != self.table.progress.commit):
+            yield COMMIT_KEY, commit
         for key in keys:
             yield key, writes[key] if key in writes else self.table.get(key)
 
@@ -334,17 +344,3 @@ class Replica:
             complete_ms=begun.wall_ms,
         )
         self.table.apply(entries, now, dict.fromkeys(self.unowned & writes.keys(), False))
-
-    def _fencing_owner(self, record: ChangelogRecord, *, after: Owner) -> Owner:
-        """The owner that wrote a record: it fences earlier ones; `NOBODY` if implausible."""
-        found = owner_of(record.headers)
-        if is_plausible(found, after=after):
-            return found
-        _log.warning(
-            "the record at offset %s of %s names owner epoch %s, which no claim has; the header is "
-            "ignored. Does another program write to this changelog?",
-            record.offset,
-            self._name,
-            found.epoch,
-        )
-        return NOBODY

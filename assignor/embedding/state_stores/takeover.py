@@ -11,7 +11,7 @@
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -31,7 +31,7 @@ from assignor.embedding.state_stores.records import (
 from assignor.embedding.state_stores.replica import Replica
 from assignor.embedding.state_stores.tables import Moment
 from assignor.logs import line_logger
-from encoding import TaskId
+from encoding import TaskId, TopicPartition
 
 _log = line_logger(__name__)
 
@@ -39,6 +39,7 @@ _WAIT_S: Final = 0.1
 # Without records for so long, the ends are asked for again, and the brokers do not send them.
 _ASK_S: Final = 5.0
 _SILENT_S: Final = 60.0
+_LOOK_S: Final = 10.0
 _MOST_RECORDS: Final = 1000
 _MOST_BYTES: Final = 1 << 20
 """Of one append that completes tasks."""
@@ -125,6 +126,33 @@ class Takeovers:
         self._access = access
         self._ends = ChangelogEnds(access)
         self._process = process
+        # Task -> positions in its changelogs at the last look, and when the next one is due.
+        self._seen: dict[TaskId, Mapping[TopicPartition, int]] = {}
+        self._next_look_s = 0.0
+
+    def look_at_idle(self, copies: Iterable[TaskCopy]) -> None:
+        """Begin to take over again what is `RUNNING`, and has changelogs that others write to.
+
+        A former owner that was paused writes records that do not count and hide those of the owner:
+        compaction removes these. An owner that writes finds them, and repairs what they hide. So
+        this looks at changelogs of owners that have written nothing since the last look.
+        """
+        if time.monotonic() < self._next_look_s:
+            return
+        running = [copy for copy in copies if copy.phase is Phase.RUNNING and copy.replicas]
+        before, self._seen = self._seen, {copy.task: copy.positions for copy in running}
+        idle = [copy for copy in running if before.get(copy.task) == copy.positions]
+        try:
+            asked = [each for copy in idle for each in copy.positions]
+            ends = self._access.end_offsets(asked) if asked else {}
+        except ClusterUnavailable as error:
+            _log.info("changelogs of idle tasks are looked at later: %s", error)
+            ends = {}
+        self._next_look_s = time.monotonic() + _LOOK_S
+        for copy in idle:
+            if any(ends.get(each, 0) > at for each, at in copy.positions.items()):
+                _log.info("task %s is claimed again: others have written", copy.task)
+                copy.look_again()
 
     def advance(self, copies: Iterable[TaskCopy], *, limit_s: float) -> None:
         """Take tasks over, until all are `RUNNING` or the time is over.

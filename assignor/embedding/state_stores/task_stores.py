@@ -56,6 +56,7 @@ class TaskStores(RunningTasks):
         cleanup_delay_s: how long files of tasks are kept that moved away.
         delete_retention_ms: of the changelogs, as in `InternalTopicSettings`; a copy that lacks
             records, and last had all of them longer ago than half of it, is rebuilt.
+        expires: all changelogs have cleanup.policy=compact,delete, not only windowed ones.
         on_bad_record: what becomes of records that cannot be processed.
 
     Attributes:
@@ -82,9 +83,10 @@ class TaskStores(RunningTasks):
         cleanup_delay_s: float = CLEANUP_DELAY_S,
         delete_retention_ms: int = DELETE_RETENTION_MS,
         on_bad_record: OnBadRecord = BadRecordAction.FAIL,
+        expires: bool = False,
     ) -> None:
         super().__init__(tell)
-        self._layout = store_layout(topology, application_id, stores)
+        self._layout = store_layout(topology, application_id, stores, expires=expires)
         check_settings(restore_s=restore_s)
         self._local = LocalState(self._layout, state_dir, cleanup_delay_s, delete_retention_ms)
         self._access = access
@@ -177,6 +179,7 @@ class TaskStores(RunningTasks):
         self._processing.slow.begin(slow, are_committed=are_committed)
         with self._noting_copies():
             self._follow_assignment()
+            self._takeovers.look_at_idle(self._copies.values())
             self._take_over()
             running = {t for t, copy in self._copies.items() if copy.phase is Phase.RUNNING}
             copies = [self._copies[t] for t in sorted(running, key=task_order)]
@@ -228,7 +231,7 @@ class TaskStores(RunningTasks):
         return bool(self.active & self._held.tasks - self.restoring_tasks())
 
     def unread(self) -> dict[Any, int]:
-        """Return client's partition -> first record that was dropped, as its task is not here."""
+        """Return client's partition -> where to seek, as records from there on were dropped."""
         return self._held.unread()
 
     def close(self) -> None:

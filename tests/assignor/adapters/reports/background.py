@@ -48,7 +48,7 @@ def application(broker, seen, stop, settings):
         app.run(stop)
 
 
-async def _aiokafka(broker, stop, settings, topology, work, **options):
+async def _aiokafka(broker, stop, settings, topology, work, *, unread=dict, **options):
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -65,6 +65,8 @@ async def _aiokafka(broker, stop, settings, topology, work, **options):
     ) as consumer:
         async for batch in aiokafka.polled(consumer, timeout_ms=100, stop=ended):
             await aiokafka.commit_next(consumer, await work(batch))
+            for partition, offset in unread().items():
+                consumer.seek(partition, offset)
 
 
 def plain_aiokafka(broker, seen, stop, settings):
@@ -85,7 +87,8 @@ def stores_of_aiokafka(broker, seen, stop, settings):
         async def work(batch):
             return await asyncio.to_thread(stores.process, batch, handle)
 
-        asyncio.run(_aiokafka(broker, stop, settings, COUNTING, work, listener=stores))
+        options = {"listener": stores, "unread": stores.unread}
+        asyncio.run(_aiokafka(broker, stop, settings, COUNTING, work, **options))
 
 
 def stores_of_confluent(broker, seen, stop, settings):

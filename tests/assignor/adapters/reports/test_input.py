@@ -125,6 +125,19 @@ def test_a_topic_made_anew_while_the_group_is_stopped_is_processed_whole(client,
 
 
 @pytest.mark.parametrize("client", sorted(STORES))
+def test_a_group_whose_offsets_have_expired_continues_where_its_state_ends(client):
+    """Also with "latest", with which Kafka Streams passes over what came meanwhile."""
+    with filled(5) as broker:
+        with running(client, broker) as seen:
+            until(lambda: committed(broker) == {0: 5})
+        broker.call(lambda embedded: embedded.cluster.delete_group(GROUP))
+        write(broker, range(3))
+        with running(client, broker, auto_offset_reset="latest") as again:
+            until(lambda: committed(broker) == {0: 8})
+    assert (len(seen.records), again.records) == (5, [(0, 5), (0, 6), (0, 7)])
+
+
+@pytest.mark.parametrize("client", sorted(STORES))
 def test_offsets_that_an_operator_has_set_back_are_a_warning(client, caplog):
     with filled(5) as broker:
         with running(client, broker) as seen:

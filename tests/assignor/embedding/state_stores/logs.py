@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from assignor import Topology
 from assignor.embedding import JSON, TEXT, DictStore, InputState, SqliteStore, TaskStores
 from assignor.embedding.errors import ChangelogLost
-from assignor.embedding.input_rules import LogRange
+from assignor.embedding.input_facts import LogRange
 from assignor.embedding.write_back import TaskWriter, open_kept, plan_task, refuse_topics
 from encoding import TaskId, TopicPartition
 
@@ -82,8 +82,8 @@ class Cluster:
         self.outputs = Counter()
         self.input = {partition: [] for partition in INPUTS}
         self.committed = Counter()
-        # Input partition -> its end, topic -> id; whether members have committed, not an operator.
-        self.ends, self.topic_ids = {}, {}
+        # Input partition -> its end and begin, topic -> id; whether members have committed.
+        self.ends, self.starts, self.topic_ids = {}, {}, {}
         self.is_members = True
         self.times = count()
 
@@ -120,9 +120,9 @@ class Access:
         self.step("input")
         found = {}
         for each in partitions:
-            end = self.cluster.ends.get(each, FAR)
+            start, end = self.cluster.starts.get(each, 0), self.cluster.ends.get(each, FAR)
             found[each] = InputState(
-                log=LogRange(0, end, self.cluster.topic_ids.get(each.topic)),
+                log=LogRange(start, end, self.cluster.topic_ids.get(each.topic)),
                 committed=self.cluster.committed.get(each),
                 is_members=self.cluster.is_members,
             )

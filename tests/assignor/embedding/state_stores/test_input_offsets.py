@@ -1,7 +1,9 @@
 """How far tasks have their input: topics made anew, offsets set back, positions to commit."""
 
+import logging
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import NamedTuple
 from uuid import UUID
 
 import msgpack
@@ -126,6 +128,93 @@ def test_offsets_that_were_set_back_are_a_warning_if_no_member_has_committed_the
     assert [
         "was set back to 4, and the state has input up to offset 10" in x for x in lines(caplog)
     ] == ([] if is_members else [True])
+
+
+class ClientPartition(NamedTuple):
+    """As a client has it."""
+
+    topic: str
+    partition: int
+
+
+def poll(member, first, last, at):
+    """Process one poll of a loop, with records of orders; return what can be committed."""
+    batch = PolledBatch({ORDERS: rows(first, last)}, at)
+    return member.stores.process(batch, member.count)
+
+
+class TestNothingCommitted:
+    """The group's offsets have expired or were deleted, or it was killed before its first commit.
+
+    The positions are those of auto_offset_reset="latest": the end of the topic.
+    """
+
+    @pytest.fixture
+    def after(self, member, cluster, owner):
+        """The next owner."""
+        cluster.ends = {ORDERS: 30}
+        return other(member, owner)
+
+    def test_reading_continues_where_the_state_has_its_input(self, after, caplog):
+        caplog.set_level(logging.INFO)
+        assert poll(after, 30, 31, {ORDERS: 31, VISITS: 0}) == {VISITS: 0}
+        assert handled(after) == 10
+        [line] = lines(caplog)
+        assert "no committed offset between 0 and 30" in line
+        assert "the state has input up to offset 10, where reading continues" in line
+        assert after.stores.unread() == {ORDERS: 10}
+        assert poll(after, 10, 31, {ORDERS: 31, VISITS: 0}) == {ORDERS: 31}
+        assert handled(after) == 31
+
+    def test_records_that_were_held_meanwhile_are_read_again_in_order(self, after):
+        read, after.access.read = after.access.read, lambda *_, **__: 0
+        assert poll(after, 30, 32, {ORDERS: 32}) == {}
+        after.access.read = read
+        assert poll(after, 32, 33, {ORDERS: 33}) == {}
+        assert (handled(after), after.stores.unread()) == (10, {ORDERS: 10})
+        assert poll(after, 10, 33, {ORDERS: 33}) == {ORDERS: 33}
+        assert handled(after) == 33
+
+    def test_only_a_task_that_is_taken_over_is_compared(self, after):
+        assert poll(after, 10, 20, {ORDERS: 20}) == {}
+        assert after.stores.unread() == {ORDERS: 10}
+        assert poll(after, 10, 20, {ORDERS: 20}) == {ORDERS: 20}
+        assert poll(after, 15, 22, {ORDERS: 22}) == {ORDERS: 22}
+        assert (handled(after), after.stores.unread()) == (22, {})
+
+    def test_records_that_were_deleted_before_the_state_had_them_are_a_warning(
+        self, cluster, after, caplog
+    ):
+        cluster.starts = {ORDERS: 14}
+        assert poll(after, 30, 31, {ORDERS: 31}) == {}
+        [line] = lines(caplog)
+        assert "the state has input up to offset 10, and the records from there to 14" in line
+        assert after.stores.unread() == {ORDERS: 14}
+
+    def test_a_topic_made_anew_is_read_from_its_first_record(self, member, cluster, owner, caplog):
+        """Brokers delete the committed offsets with the topic."""
+        cluster.topic_ids, cluster.ends = {"orders": NEW}, {ORDERS: 20}
+        after = other(member, owner)
+        assert poll(after, 20, 21, {ORDERS: 21}) == {}
+        assert after.stores.unread() == {ORDERS: 0}
+        assert poll(after, 0, 21, {ORDERS: 21}) == {ORDERS: 21}
+        assert handled(after) == 31
+        assert "all records of the new one, offsets 0 to 20" in lines(caplog)[0]
+
+    def test_partitions_are_those_of_the_client(self, after):
+        """A client takes its own class alone; here the batch shows which one that is."""
+        after.stores.process(PolledBatch({}, {ClientPartition(*VISITS): 0}), after.count)
+        [found] = after.stores.unread()
+        assert isinstance(found, ClientPartition)
+
+
+def test_an_offset_that_an_operator_has_set_forward_is_followed(member, cluster, owner, caplog):
+    caplog.set_level(logging.INFO)
+    cluster.committed[ORDERS], cluster.is_members = 15, False
+    after = other(member, owner)
+    assert process(after, 15, 17, {ORDERS: 17}) == {ORDERS: 17}
+    assert (handled(after), after.stores.unread()) == (12, {})
+    assert "was set to 15, and the state has input up to offset 10" in lines(caplog)[0]
 
 
 def test_a_cluster_that_does_not_answer_is_asked_again(member, owner):

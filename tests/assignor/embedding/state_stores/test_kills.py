@@ -14,6 +14,7 @@ import pytest
 
 from assignor.embedding import CopiesKept, DictStore, SqliteStore
 from assignor.embedding.state_stores import replica, writing
+from assignor.embedding.state_stores.records import NOBODY, owner_of
 from tests.assignor.embedding.state_stores.logs import (
     WORDS,
     Cluster,
@@ -274,13 +275,13 @@ def outputs_after_the_commit_record(monkeypatch):
 
 
 def records_of_earlier_owners_count(monkeypatch):
-    read, latest = replica.owner_of, [replica.NOBODY]
+    latest = [NOBODY]
 
-    def owner_of(headers):
-        latest[0] = max(latest[0], read(headers))
+    def latest_owner(headers):
+        latest[0] = max(latest[0], owner_of(headers))
         return latest[0]
 
-    monkeypatch.setattr(replica, "owner_of", owner_of)
+    monkeypatch.setattr("assignor.embedding.state_stores.records.owner_of", latest_owner)
 
 
 def records_of_others_are_not_noticed(monkeypatch):
