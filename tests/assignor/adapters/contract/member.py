@@ -3,9 +3,11 @@
 - Nothing is committed that is not finished, nor of a partition that this member does not have.
 - The state counts each record once.
 - Each call ends in bounded time: also a loop after its `stop`.
+- A batch takes no longer than the interval between polls if the loop can know that it would.
 - Errors of the function that processes records, records that cannot be read, and what lasts, are
   raised or logged as a warning.
-- Once all faults are over, every record of the member's partitions is processed.
+- Once all faults are over, every record of the member's partitions is processed, and no lag is
+  left behind it because of a transaction.
 """
 
 import logging
@@ -57,8 +59,10 @@ class Run(OtherMember):
     deserializes = True
     # Whether what a poll has returned is the loop's, and not the application's yet.
     reads_again = True
-    # Whether the loop polls within a batch.
-    has_slices = False
+    # Whether the loop polls within a batch; whether it measures batches, and makes them smaller.
+    has_slices, has_sizes = False, False
+    # Whether the loop commits positions behind control records.
+    has_positions = True
 
     def __init__(self, events, reset="earliest"):
         self.clock = Clock()
@@ -79,6 +83,9 @@ class Run(OtherMember):
         # Whether a broker has left a request of the group unanswered.
         self.is_unanswered = False
         self.longest_s, self.polled_s = 0.0, 0.0
+        # Records since the last poll; seconds of each record of the last batch that had some.
+        self.handled, self.each_s = 0, 0.0
+        self.taken_over_s = -1.0
         self.stores, self.is_interrupted = None, False
         self._log = _Log(self.clock)
 
@@ -141,6 +148,7 @@ class Run(OtherMember):
         between_s = now_s - self.polled_s
         if self.has_slices and self.polled_s and self.longest_s < INTERVAL_S < between_s:
             self.broken.append(f"late: {between_s:.0f} s between two polls, for several records")
+        self._check_size(between_s)
         # Of a poll that raises only the begin is known.
         self.longest_s, self.polled_s = 0.0, now_s
         if self.polls > _POLLS:
@@ -151,9 +159,20 @@ class Run(OtherMember):
             self.rebalance(self.everything)
         elif self.healing:
             pass
-        elif not self.is_over and (not self.left() or self._is_late()):
+        elif self.stopped_s is not None:
+            if now_s - self.slept_s - self.stopped_s > STOP_S:
+                raise Endless("the loop does not end")
+        elif not self.is_over and (not (self.left() or self.lag()) or self._is_late()):
             self.is_over = True
             self.stop()
+
+    def _check_size(self, between_s):
+        """Check that a batch was not larger than one before it has let the loop expect."""
+        handled, self.handled = self.handled, 0
+        if self.has_sizes and handled > 1 and handled * self.each_s > INTERVAL_S:
+            self.broken.append(f"size: {handled} records, though each before took {self.each_s} s")
+        if handled:
+            self.each_s = between_s / handled
 
     def after_poll(self, polled):
         """Return what the client has polled, unless a signal comes meanwhile."""
@@ -176,8 +195,24 @@ class Run(OtherMember):
             if value not in self.finished | self.skipped and not self.cluster.may_be_gone(value)
         ]
 
+    def lag(self):
+        """Return partition -> the markers of transactions before which the group stands."""
+        if not (self.has_positions and self.cluster.exists):
+            return {}
+        found = {}
+        for each in sorted(self.everything):
+            end = self.cluster.parts[each.partition].end_offset
+            places = {
+                (self.cluster.incarnation, each.partition, at)
+                for at in range(self.cluster.committed.get(each, 0), end)
+            }
+            if places and places <= self.cluster.markers:
+                found[each] = len(places)
+        return found
+
     def handle(self, number, offset, value):
         """Process a record."""
+        self.handled += 1
         action = self.handlers.pop(0) if self.handlers else None
         if action is not None:
             action(self, value)
@@ -207,7 +242,9 @@ class Run(OtherMember):
     def _is_done(self, number, offset):
         where = self.cluster.incarnation, number, offset
         value = next((v for v, found in self.cluster.values.items() if found == where), None)
-        return where in self.passed if value is None else value in self.finished | self.skipped
+        if value is None:
+            return where in self.passed | self.cluster.markers
+        return value in self.finished | self.skipped
 
     # The operator
 
@@ -244,6 +281,8 @@ class Run(OtherMember):
         left = self.left()
         if left and not self.broken:
             self.broken.append(f"stuck: {len(left)} records are not processed: {left}")
+        if not self.broken and (lag := self.lag()):
+            self.broken.append(f"lag: not committed: {lag}")
         if self.has_stores and not self.broken:
             self._check_state()
 

@@ -27,6 +27,8 @@ BROKEN = [
     ("commit_blocks", "handler_is_too_slow", "topic_made_anew"),
     # A batch took longer than the interval, so that two members processed it in turn.
     ("handler_is_slow", "handler_is_slow", "handler_is_slow"),
+    # A lost position was settled in silence.
+    ("records", "retention"),
     # The member begins at the end of a topic that was made anew meanwhile.
     ("stop", "topic_made_anew"),
 ]
@@ -57,7 +59,7 @@ def test_lost_records_without_a_reset(loop):
     [
         pytest.param(part, marks=pytest.mark.xdist_group(f"sequences {part}"))
         for part in sample(
-            range(0, PARTS, AT_NIGHT), every=PARTS, reason="each part is 108 sequences of three"
+            range(0, PARTS, AT_NIGHT), every=PARTS, reason="each part is 119 sequences of three"
         )
     ],
 )
