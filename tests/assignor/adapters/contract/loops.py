@@ -213,7 +213,8 @@ class Aiokafka(Run):
             self.consumer, timeout_ms=round(POLL_S * 1000), stop=self.ended
         )
         async for batch in polled:
-            await aiokafka_adapter.commit_next(self.consumer, self.work(batch))
+            done = self.work(batch)
+            self.are_committed = await aiokafka_adapter.commit_next(self.consumer, done)
 
     def work(self, batch):
         for partition, records in batch.items():
@@ -244,12 +245,12 @@ class Aiokafka(Run):
 
 
 class AiokafkaStores(Aiokafka):
-    """The same with state stores; what a commit leaves is not committed again."""
+    """The same with state stores."""
 
-    has_stores, has_positions = True, False
+    has_stores, are_committed = True, False
 
     def work(self, batch):
-        return self.stores.process(batch, self._handle)
+        return self.stores.process(batch, self._handle, are_committed=self.are_committed)
 
     _handle = Application._handle
 

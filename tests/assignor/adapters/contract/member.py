@@ -6,8 +6,8 @@
 - A batch takes no longer than the interval between polls if the loop can know that it would.
 - Errors of the function that processes records, records that cannot be read, and what lasts, are
   raised or logged as a warning.
-- Once all faults are over, every record of the member's partitions is processed, and no lag is
-  left behind it because of a transaction.
+- Once all faults are over, every record of the member's partitions is processed and committed, and
+  the lag is 0.
 """
 
 import logging
@@ -61,8 +61,8 @@ class Run(OtherMember):
     reads_again = True
     # Whether the loop polls within a batch; whether it measures batches, and makes them smaller.
     has_slices, has_sizes = False, False
-    # Whether the loop commits positions behind control records.
-    has_positions = True
+    # Whether the loop commits positions, behind control records too, until it has succeeded.
+    commits_again = True
 
     def __init__(self, events, reset="earliest"):
         self.clock = Clock()
@@ -196,18 +196,13 @@ class Run(OtherMember):
         ]
 
     def lag(self):
-        """Return partition -> the markers of transactions before which the group stands."""
-        if not (self.has_positions and self.cluster.exists):
-            return {}
+        """Return partition -> the offset that is committed, though all behind it is finished."""
         found = {}
-        for each in sorted(self.everything):
-            end = self.cluster.parts[each.partition].end_offset
-            places = {
-                (self.cluster.incarnation, each.partition, at)
-                for at in range(self.cluster.committed.get(each, 0), end)
-            }
-            if places and places <= self.cluster.markers:
-                found[each] = len(places)
+        for each in self.everything if self.commits_again and self.cluster.exists else ():
+            log, at = self.cluster.parts[each.partition], self.cluster.committed.get(each, 0)
+            behind = range(max(at, log.start_offset), log.end_offset)
+            if behind and all(self._is_done(each.partition, offset) for offset in behind):
+                found[each] = at
         return found
 
     def handle(self, number, offset, value):

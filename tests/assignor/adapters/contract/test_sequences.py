@@ -29,6 +29,8 @@ BROKEN = [
     ("handler_is_slow", "handler_is_slow", "handler_is_slow"),
     # A lost position was settled in silence.
     ("records", "retention"),
+    # Offsets that a loop had not committed were not committed by the next one.
+    ("commit_refused", "checksum"),
     # The member begins at the end of a topic that was made anew meanwhile.
     ("stop", "topic_made_anew"),
 ]
