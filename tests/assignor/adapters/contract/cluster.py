@@ -184,11 +184,13 @@ class Cluster:
         silent_until_s: until when the coordinator does not answer.
         values: all that were ever written and can be read -> incarnation, partition and offset.
         markers: places of control records of transactions, which clients pass.
+        shown: number -> incarnation that an answer has last shown, by the topic's id or an error.
+            Records are fetched and offsets committed by name: till then no client can know.
     """
 
     def __init__(self, clock, partitions=2):
         self.clock, self.waiters = clock, []
-        self.incarnation, self.exists = 1, True
+        self.incarnation, self.exists, self.shown = 1, True, {}
         self.parts = {number: PartitionLog(1 << 20) for number in range(partitions)}
         self.fetch_errors, self.fetch_failures = {}, []
         self.refusals, self.silent_until_s = [], 0.0
@@ -279,6 +281,7 @@ class Cluster:
     # What clients ask
 
     def partitions(self):
+        self.shown = dict.fromkeys(self.parts, self.incarnation)
         return sorted(self.parts) if self.exists else []
 
     def fetch(self, number, offset, max_bytes=1 << 20):
@@ -290,12 +293,13 @@ class Cluster:
                 if not error[1]:
                     del self.fetch_errors[number]
             return error[0], -1, b""
-        log = self.parts.get(number) if self.exists else None
-        if log is None:
-            return UNKNOWN_TOPIC, -1, b""
-        if not log.start_offset <= offset <= log.end_offset:
-            return OUT_OF_RANGE, -1, b""
-        return 0, log.end_offset, log.read(offset, max_bytes, at_least_one=True)
+        error, start, end = self.range_of(number)
+        if not (error or start <= offset <= end):
+            error = OUT_OF_RANGE
+        if error:
+            self.shown[number] = self.incarnation
+            return error, -1, b""
+        return 0, end, self.parts[number].read(offset, max_bytes, at_least_one=True)
 
     def range_of(self, number):
         """Return (error code, first offset, end)."""

@@ -165,7 +165,6 @@ def topic_made_anew(run):
 
 def _made_anew(run):
     run.cluster.make_anew(b"h")
-    run.anew_poll = run.polls
     run.anew_known_s = run.clock.monotonic() + METADATA_S
     if not run.has_ids:
         # Found only if it ends before the position.

@@ -76,8 +76,9 @@ class Run(OtherMember):
         self.faults = {}  # what lasts -> since when
         self.skipped, self.passed_here, self.settling_s = set(), set(), None
         self.slept_s = 0.0
-        # The poll in which the topic was last made anew.
-        self.anew_poll = None
+        # Number -> topic that an answer had shown before the last poll; records of a later one that
+        # were processed as if they were of that one, and are again once it is found.
+        self.shown, self.early = {}, set()
         # When every client knows by its metadata that this has happened: it then reads it again.
         self.anew_known_s = 0.0
         # Whether a broker has left a request of the group unanswered.
@@ -143,7 +144,7 @@ class Run(OtherMember):
 
     def before_poll(self):
         """Let the next event happen, or end once everything is processed."""
-        self.polls += 1
+        self.polls, self.shown = self.polls + 1, dict(self.cluster.shown)
         now_s = self.clock.monotonic()
         between_s = now_s - self.polled_s
         if self.has_slices and self.polled_s and self.longest_s < INTERVAL_S < between_s:
@@ -200,14 +201,16 @@ class Run(OtherMember):
         found = {}
         for each in self.everything if self.commits_again and self.cluster.exists else ():
             log, at = self.cluster.parts[each.partition], self.cluster.committed.get(each, 0)
-            behind = range(max(at, log.start_offset), log.end_offset)
-            if behind and all(self._is_done(each.partition, offset) for offset in behind):
+            behind = [(each.partition, n) for n in range(max(at, log.start_offset), log.end_offset)]
+            if behind and all(self._is_done(*b) and self._at(*b) not in self.early for b in behind):
                 found[each] = at
         return found
 
     def handle(self, number, offset, value):
         """Process a record."""
         self.handled += 1
+        if self.shown.get(number) != self.cluster.incarnation:
+            self.early.add(value)
         action = self.handlers.pop(0) if self.handlers else None
         if action is not None:
             action(self, value)
@@ -225,8 +228,10 @@ class Run(OtherMember):
             if TopicPartition(TOPIC, number) not in self.assigned:
                 self.broken.append(f"commit: {number} at {at} belongs to another member")
             log = self.cluster.parts[number]
-            if self.polls == self.anew_poll:
-                continue  # no client can know yet, and none commits with the id of a topic
+            if self.shown.get(number) != self.cluster.incarnation:
+                continue  # no client can know yet
+            if at == self.cluster.committed.get((TOPIC, number)):
+                continue  # as a member does that has begun there: it changes nothing
             if at > log.end_offset:
                 self.broken.append(f"commit: {number} at {at} is of the former topic")
             for offset in range(log.start_offset, min(at, log.end_offset)):
@@ -234,11 +239,14 @@ class Run(OtherMember):
                     self.broken.append(f"commit: {number} at {at}, and {offset} is not finished")
                     return
 
-    def _is_done(self, number, offset):
+    def _at(self, number, offset):
+        """Return the value of a record that can be read, or None."""
         where = self.cluster.incarnation, number, offset
-        value = next((v for v, found in self.cluster.values.items() if found == where), None)
-        if value is None:
-            return where in self.passed | self.cluster.markers
+        return next((v for v, found in self.cluster.values.items() if found == where), None)
+
+    def _is_done(self, number, offset):
+        if (value := self._at(number, offset)) is None:
+            return (self.cluster.incarnation, number, offset) in self.passed | self.cluster.markers
         return value in self.finished | self.skipped
 
     # The operator
@@ -283,6 +291,7 @@ class Run(OtherMember):
 
     def _run_member(self):
         while True:
+            self.handled, self.each_s = 0, 0.0  # another loop has measured nothing yet
             try:
                 self.loop()
             except UnreadableRecord as error:

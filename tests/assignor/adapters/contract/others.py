@@ -74,7 +74,7 @@ class OtherMember:
                 counted |= dict(stores[task][COUNTS].items())
         for value in self.cluster.values:
             times = counted.get(value.decode(), 0)
-            if times > 1 or (times < 1 and value in self.finished - self.skipped):
+            if times > 1 + (value in self.early) or (times < 1 and value in self.finished - self.skipped):
                 self.broken.append(f"state: {value} counts {times} times")
 
 
