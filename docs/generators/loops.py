@@ -59,8 +59,11 @@ the position has changed; a copy before its changelog is read. Each line of the 
 and what to do: see [messages](operations.md#input).
 
 Topics are compared by their ids. Brokers before 2.8 have none, aiokafka 0.14 asks for none, and
-with confluent-kafka they are those that the member had last. Until a client has the new id, a
-topic that was made anew while it is read is found if it ends before the position. The state of a
+with confluent-kafka they are those that the member had last. Until a client has the new id, for up
+to the age of its metadata (5 minutes by default), a topic that was made anew while it is read is
+found if it ends before the position. Else its records behind the position are processed and
+committed by its name, as all clients do; once it is found, it is read from its first record, and
+these are processed twice. So stop an application before you make its input anew. The state of a
 task keeps the ids of its input, with all clients, and finds such a topic when the task is taken
 over.
 
@@ -172,8 +175,9 @@ partitions are revoked while records of them are kept
 | `TaskStores` drops them: seek to the offsets of `unread()`
 
 a commit is refused in a rebalance
-| `run_tasks` commits again after the next poll, if the partition was kept
-| commit again
+| `run_tasks` commits again after the next poll, if the partition was kept, and in the next
+  `run_tasks` if an error has ended the loop
+| commit again; `TaskStores.process(..., are_committed=False)` returns all offsets again
 
 a source topic is deleted
 | offsets of all other topics are committed immediately; a warning names the topic once, at a commit

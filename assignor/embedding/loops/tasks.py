@@ -24,8 +24,10 @@ class TaskEngine(Engine):
     """Polls a consumer, and processes its records into state stores; arguments as `Engine`."""
 
     _client: TaskClient
-    # What a commit has left to a later one: it was refused, or has raised.
+    # What a commit has left to a later one: it was refused, or has raised. An earlier loop over
+    # these stores may have left something, too.
     _late: Mapping[Any, int] = NOTHING
+    _are_committed = False
     _committing_since_s = 0.0
     # By this loop: what the application has paused stays paused.
     _paused: AbstractSet[Any] = frozenset()
@@ -61,9 +63,14 @@ class TaskEngine(Engine):
         return False
 
     def _process(self, stores: Any, handle: _Handler, batch: PolledBatch) -> Steps[None]:
-        slow = self._loop.slow
-        more = {"slow": slow, "are_committed": not self._late} if slow else {}
-        done = yield partial(stores.process, batch, handle, is_over=self._is_over, **more)
+        done = yield partial(
+            stores.process,
+            batch,
+            handle,
+            is_over=self._is_over,
+            slow=self._loop.slow,
+            are_committed=self._are_committed,
+        )
         yield from self._commit(done)
         self._loop.processed()
 
@@ -77,10 +84,10 @@ class TaskEngine(Engine):
             done = {p: at for p, at in self._late.items() if p in kept} | {**done}
         positions = self._client.positions() if done else {}
         done = {p: at for p, at in done.items() if at <= positions.get(p, at)}
-        self._late = done  # also if the commit raises
+        self._late, self._are_committed = done, False  # also if the commit raises
         self._committing_since_s = self._loop.now()
         if (yield partial(self._client.commit, done)):
-            self._late = {}
+            self._late, self._are_committed = {}, True
 
     def _commit_last(self) -> Steps[None]:
         """Commit what is finished when the loop ends, if the last commit was refused.

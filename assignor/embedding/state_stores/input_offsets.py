@@ -49,7 +49,9 @@ class InputOffsets:
         self._returned: dict[Any, int] = {}
         self.settled: frozenset[TopicPartition] = frozenset()
 
-    def take_over(self, copies: Iterable[TaskCopy], inputs: PartitionsByTask) -> None:
+    def take_over(
+        self, copies: Iterable[TaskCopy], inputs: PartitionsByTask, *, are_committed: bool = True
+    ) -> None:
         """Compare the states of tasks that have been claimed since the last call with their input.
 
         So are partitions that were sought, and those of which a state gets its first record: the
@@ -58,12 +60,13 @@ class InputOffsets:
         Args:
             copies: the tasks that run.
             inputs: task -> input partitions of the assignment.
+            are_committed: whether all is that `committable` has returned; else it returns it again.
 
         Raises:
             ClusterUnavailable: the cluster does not answer; call it again.
             MemberStopped: it is not known up to where a state has its input.
         """
-        if inputs is not self._inputs:
+        if inputs is not self._inputs or not are_committed:
             # What was committed before a rebalance may have been refused in it.
             self._inputs, self._returned = inputs, {}
         kept = []

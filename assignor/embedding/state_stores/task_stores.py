@@ -156,8 +156,8 @@ class TaskStores(RunningTasks):
             is_over: called before each record but the first one: return True to keep the rest of
                 the batch for a later call, such as when it is time to poll.
             slow: partition -> offset of a record that took too long: a later call has it alone.
-            are_committed: whether all offsets are that earlier calls have returned; else no record
-                of `slow` begins.
+            are_committed: whether all offsets are that earlier calls have returned; else they are
+                returned again, and no record of `slow` begins.
 
         Returns:
             Partition -> offset to commit: the position of the client where the batch has it, as
@@ -183,7 +183,7 @@ class TaskStores(RunningTasks):
             self._take_over()
             running = {t for t, copy in self._copies.items() if copy.phase is Phase.RUNNING}
             copies = [self._copies[t] for t in sorted(running, key=task_order)]
-            self._input.take_over(copies, self._inputs)
+            self._input.take_over(copies, self._inputs, are_committed=are_committed)
             done: dict[Any, int] = {}
             with suppress(Divided), self.working(running) as active:
                 tasks = sorted(active & running, key=task_order)

@@ -23,7 +23,7 @@ class Stores:
     def __init__(self, *errors):
         self.errors = list(errors)
 
-    def process(self, batch, handle, *, is_over):
+    def process(self, batch, handle, *, is_over, **_):
         batch.held()
         if self.errors:
             raise self.errors.pop(0)

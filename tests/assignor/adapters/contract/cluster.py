@@ -19,6 +19,7 @@ from kafka.record import MemoryRecordsBuilder
 from assignor.embedding.loops import PollLoop
 from encoding import TopicPartition
 from system_tests.broker.partition_log import PartitionLog
+from system_tests.broker.transactions import control_batch, transactional_batch
 from system_tests.sim.world.scheduler import Scheduler
 from tests.assignor.adapters.reports.logs import compress, spoil
 from tests.assignor.embedding.state_stores.logs import Log
@@ -182,15 +183,18 @@ class Cluster:
         refusals: errors of the next commits; None: no answer until its time is over.
         silent_until_s: until when the coordinator does not answer.
         values: all that were ever written and can be read -> incarnation, partition and offset.
+        markers: places of control records of transactions, which clients pass.
+        shown: number -> incarnation that an answer has last shown, by the topic's id or an error.
+            Records are fetched and offsets committed by name: till then no client can know.
     """
 
     def __init__(self, clock, partitions=2):
         self.clock, self.waiters = clock, []
-        self.incarnation, self.exists = 1, True
+        self.incarnation, self.exists, self.shown = 1, True, {}
         self.parts = {number: PartitionLog(1 << 20) for number in range(partitions)}
         self.fetch_errors, self.fetch_failures = {}, []
         self.refusals, self.silent_until_s = [], 0.0
-        self.values = {}
+        self.values, self.markers = {}, set()
         # Of `Access` of the state stores.
         self.logs, self.outputs, self.committed = defaultdict(Log), Counter(), {}
         self.is_members, self.topic_ids = True, {TOPIC: self.topic_id}
@@ -210,12 +214,26 @@ class Cluster:
     def write(self, number, *values):
         """Write batches of one record each."""
         for value in values:
-            place = self.incarnation, number, self.parts[number].end_offset
-            named = value + b" %d %d %d" % place
+            named = self._named(number, value)
             self.parts[number].append(batch_of(named))
-            if not value.startswith(POISON):
-                self.values[named] = place
+            if value.startswith(POISON):
+                del self.values[named]
         self._note_ends()
+
+    def write_transaction(self, number, value):
+        """Write a transaction of one record, and the marker that it is committed."""
+        log = self.parts[number]
+        producer = log.end_offset  # another one each time
+        log.append(transactional_batch([self._named(number, value)], producer_id=producer))
+        self.markers.add((self.incarnation, number, log.end_offset))
+        log.append(control_batch(producer_id=producer, is_commit=True))
+        self._note_ends()
+
+    def _named(self, number, value):
+        place = self.incarnation, number, self.parts[number].end_offset
+        named = value + b" %d %d %d" % place
+        self.values[named] = place
+        return named
 
     def _note_ends(self):
         self.ends = {TopicPartition(TOPIC, n): log.end_offset for n, log in self.parts.items()}
@@ -263,6 +281,7 @@ class Cluster:
     # What clients ask
 
     def partitions(self):
+        self.shown = dict.fromkeys(self.parts, self.incarnation)
         return sorted(self.parts) if self.exists else []
 
     def fetch(self, number, offset, max_bytes=1 << 20):
@@ -274,12 +293,13 @@ class Cluster:
                 if not error[1]:
                     del self.fetch_errors[number]
             return error[0], -1, b""
-        log = self.parts.get(number) if self.exists else None
-        if log is None:
-            return UNKNOWN_TOPIC, -1, b""
-        if not log.start_offset <= offset <= log.end_offset:
-            return OUT_OF_RANGE, -1, b""
-        return 0, log.end_offset, log.read(offset, max_bytes, at_least_one=True)
+        error, start, end = self.range_of(number)
+        if not (error or start <= offset <= end):
+            error = OUT_OF_RANGE
+        if error:
+            self.shown[number] = self.incarnation
+            return error, -1, b""
+        return 0, end, self.parts[number].read(offset, max_bytes, at_least_one=True)
 
     def range_of(self, number):
         """Return (error code, first offset, end)."""

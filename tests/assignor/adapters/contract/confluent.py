@@ -131,7 +131,7 @@ class Reader(confluent_kafka.Consumer):
             read.position = OFFSET_INVALID if offset is None else offset + 1
         return message
 
-    def _read_next(self, number, read):  # noqa: C901 what librdkafka does, in its order
+    def _read_next(self, number, read):  # noqa: C901, PLR0912 as librdkafka, in order
         now_s = self.scripted.clock.monotonic()
         if read.is_dead or now_s < read.retry_s:
             return None
@@ -162,6 +162,10 @@ class Reader(confluent_kafka.Consumer):
             if code is not None:
                 read.retry_s = now_s + self._backoff_s
                 return _message(number, batch.base_offset, error=KafkaError(code))
+            if batch.is_control_batch:
+                if batch.base_offset >= read.next:
+                    read.next = read.position = batch.base_offset + 1
+                continue
             for record in batch:
                 if record.offset >= read.next:
                     read.next = read.position = record.offset + 1

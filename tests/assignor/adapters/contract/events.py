@@ -6,6 +6,7 @@ from tests.assignor.adapters.contract.member import INTERVAL_S, METADATA_S
 _NO_RIGHT, _UNKNOWN, _NOT_LEADER = 29, -1, 6
 _REBALANCES, _ILLEGAL_GENERATION, _UNKNOWN_MEMBER = 27, 22, 25
 LASTS_S = 2 * INTERVAL_S
+_SLOW_RECORDS = 4
 
 
 def records(run):
@@ -22,7 +23,7 @@ def fetch_is_refused(run):
         run.cluster.refuse_fetch(0, _NOT_LEADER, 2)
 
 
-def _lasting(run, seconds, heal, what):
+def _lasting(run, seconds, heal, what, is_excused=lambda: False):
     """End a fault after so long; until then it has to be raised or logged, once if it was on."""
     since_s = run.faults.setdefault(what, run.clock.monotonic())
     incarnation, existed = run.cluster.incarnation, run.cluster.exists
@@ -34,7 +35,7 @@ def _lasting(run, seconds, heal, what):
             run.faults.clear()
         is_other = (incarnation, existed) != (run.cluster.incarnation, run.cluster.exists)
         heal()
-        if what and not is_other and not run.attention_since(since_s):
+        if not (is_other or is_excused() or run.attention_since(since_s)):
             run.broken.append(f"attention: nobody was told of {what} for {seconds:.0f} s")
 
     run.when_polled(seconds, over)
@@ -81,7 +82,13 @@ def _handler_raises(run, value):
     raise Boom(value)
 
 
-def _handler_is_slow(run, value):
+def handler_is_slow(run):
+    """The next records take long: three of one batch would take longer than the interval."""
+    run.handlers += [_slowly] * _SLOW_RECORDS
+    run.cluster.write(0, b"k", b"k")
+
+
+def _slowly(run, value):
     run.sleep(0.4 * INTERVAL_S)
 
 
@@ -158,11 +165,14 @@ def topic_made_anew(run):
 
 def _made_anew(run):
     run.cluster.make_anew(b"h")
-    run.anew_poll = run.polls
     run.anew_known_s = run.clock.monotonic() + METADATA_S
     if not run.has_ids:
         # Found only if it ends before the position.
         run.skipped |= {v for v, (i, *_) in run.cluster.values.items() if i > 1}
+
+
+def transaction(run):
+    run.cluster.write_transaction(0, b"l")
 
 
 def topic_grown(run):
@@ -171,10 +181,14 @@ def topic_grown(run):
 
 
 def retention(run):
-    """The broker deletes records that are not read yet."""
+    """The broker deletes records that are not read yet: a position is lost if there is one."""
     run.cluster.write(0, b"i", b"j")
     log = run.cluster.parts[0]
     run.cluster.delete_records(0, len(log._batches) - 1)
+    since_s = run.clock.monotonic()
+    if run.cluster.exists and FIRST in run.cluster.committed:
+        what = "records that were deleted before they were read"
+        _lasting(run, LASTS_S, lambda: None, what, lambda: run.taken_over_s >= since_s)
 
 
 def stop(run):
@@ -205,11 +219,11 @@ EVENTS = {
         checksum,
         codec,
         deserializer,
+        handler_is_slow,
         *map(
             _handler,
             (
                 _handler_raises,
-                _handler_is_slow,
                 _handler_is_too_slow,
                 _handler_never_returns,
                 _handler_stops,
@@ -227,6 +241,7 @@ EVENTS = {
         topic_deleted,
         topic_made_anew,
         topic_grown,
+        transaction,
         retention,
         stop,
         close_elsewhere,

@@ -54,11 +54,11 @@ def sequences(depth, every=1, first=0):
     return itertools.islice(itertools.product(EVENTS, repeat=depth), first, None, every)
 
 
-def explore(loop, names):
-    """Run sequences against a loop."""
+def explore(loop, names, seed=0):
+    """Run sequences against a loop, with random delays by this seed."""
     found, since_s = Explored(), time.process_time()
     for sequence in names:
-        run = play(loop, sequence)
+        run = play(loop, sequence, seed=seed)
         found.sequences += 1
         found.virtual_s += run.clock.monotonic()
         found.raised.update(type(error).__name__ for _, error in run.raised)
@@ -69,12 +69,19 @@ def explore(loop, names):
     return found
 
 
-def play(loop, sequence, reset="earliest"):
-    """Run a sequence against a loop with `auto_offset_reset`; return the run."""
+def play(loop, sequence, reset="earliest", seed=0):
+    """Run a sequence against a loop with `auto_offset_reset`; return the run.
+
+    Args:
+        loop: name.
+        sequence: names of events.
+        reset: `auto_offset_reset` of the consumer.
+        seed: of the random delays.
+    """
     run = LOOPS[loop]([EVENTS[name] for name in sequence], reset)
     kept, logging.lastResort = logging.lastResort, None
     drawn = random.getstate()
-    random.seed(0)  # kafka-python draws how long it waits before it asks again
+    random.seed(seed)  # kafka-python draws how long it waits before it asks again
     try:
         run.play()
     except Exception as error:  # noqa: BLE001 neither the loop nor the member may raise it
@@ -85,23 +92,24 @@ def play(loop, sequence, reset="earliest"):
     return run
 
 
-def _part(depth, every, loop, part):
-    return explore(loop, sequences(depth, every=every * _PARTS, first=every * part))
+def _part(depth, every, loop, seed, part):
+    return explore(loop, sequences(depth, every=every * _PARTS, first=every * part), seed)
 
 
 @click.command(help=__doc__)
 @click.option("--depth", default=2, show_default=True, help="Events in each sequence.")
 @click.option("--every", default=1, show_default=True, help="Each N-th sequence only.")
+@click.option("--seed", default=0, show_default=True, help="Of the random delays of clients.")
 @click.option("--workers", default=os.cpu_count() or 1, help="Processes.")
 @click.argument("loops", nargs=-1, type=click.Choice(list(LOOPS)))
-def main(*, depth, every, workers, loops):
+def main(*, depth, every, seed, workers, loops):
     """Explore, print a table of the loops, and what was found."""
     click.echo(f"{'loop':33}{'sequences':>10}{'CPU s':>8}{'virtual min':>13}{'findings':>10}")
     is_broken = False
     with ProcessPoolExecutor(workers) as pool:
         for loop in loops or LOOPS:
             found = Explored()
-            for part in pool.map(partial(_part, depth, every, loop), range(_PARTS)):
+            for part in pool.map(partial(_part, depth, every, loop, seed), range(_PARTS)):
                 found.add(part)
             count = sum(map(len, found.findings.values()))
             minutes = found.virtual_s / 60

@@ -171,7 +171,7 @@ class FacadeTasks(Run):
 class FacadePolled(FacadeTasks):
     """An application's own loop over the facade; the thread of the member, not here, warns."""
 
-    has_stores = names_slow = reads_again = has_slices = False
+    has_stores = names_slow = reads_again = has_slices = commits_again = False
 
     def commit(self, message):
         with suppress(KafkaException):  # another member has the partition, or no broker answers

@@ -1,7 +1,7 @@
 """The loops of this project over scripted clients, with a member that goes through events."""
 
 import asyncio
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from unittest import mock
 
 from kafka.structs import TopicPartition as KafkaPartition
@@ -29,10 +29,14 @@ _SETTINGS = {
 }
 
 
+class _WaitsError(Exception):
+    """Another thread waits for the loop to end."""
+
+
 class Polled(Run):
     """`polled` and `commit_next` of kafka-python."""
 
-    has_stores, has_ids = False, True
+    has_stores, has_ids, has_sizes = False, True, True
 
     def start(self):
         settings = _SETTINGS | kafka_python.settings(self.cluster, self.note_commit)
@@ -106,6 +110,7 @@ class Application(Polled):
     """`StreamsApplication`, and with it `run_tasks` of kafka-python."""
 
     has_stores = has_slices = True
+    has_sizes = False
 
     def make(self, **settings):
         self.ended = Stop(self.clock)
@@ -135,7 +140,11 @@ class Application(Polled):
 
     def close_elsewhere(self):
         """Call `close` on another thread, which waits for the end of the loop."""
-        self.app._closing.set()
+        with (
+            mock.patch.object(self.app._running, "acquire", side_effect=_WaitsError),
+            suppress(_WaitsError),
+        ):
+            self.app.close()
         self.note_stop()
 
     def end(self):
@@ -150,7 +159,7 @@ async def _on_this_thread(function):
 class Aiokafka(Run):
     """`polled` and `commit_next` of aiokafka."""
 
-    has_stores = False
+    has_stores, has_sizes = False, True
 
     def play(self):
         # No time of other threads is virtual.
@@ -204,7 +213,8 @@ class Aiokafka(Run):
             self.consumer, timeout_ms=round(POLL_S * 1000), stop=self.ended
         )
         async for batch in polled:
-            await aiokafka_adapter.commit_next(self.consumer, self.work(batch))
+            done = self.work(batch)
+            self.are_committed = await aiokafka_adapter.commit_next(self.consumer, done)
 
     def work(self, batch):
         for partition, records in batch.items():
@@ -237,10 +247,10 @@ class Aiokafka(Run):
 class AiokafkaStores(Aiokafka):
     """The same with state stores."""
 
-    has_stores = True
+    has_stores, are_committed = True, False
 
     def work(self, batch):
-        return self.stores.process(batch, self._handle)
+        return self.stores.process(batch, self._handle, are_committed=self.are_committed)
 
     _handle = Application._handle
 

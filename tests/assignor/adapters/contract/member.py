@@ -3,9 +3,11 @@
 - Nothing is committed that is not finished, nor of a partition that this member does not have.
 - The state counts each record once.
 - Each call ends in bounded time: also a loop after its `stop`.
+- A batch takes no longer than the interval between polls if the loop can know that it would.
 - Errors of the function that processes records, records that cannot be read, and what lasts, are
   raised or logged as a warning.
-- Once all faults are over, every record of the member's partitions is processed.
+- Once all faults are over, every record of the member's partitions is processed and committed, and
+  the lag is 0.
 """
 
 import logging
@@ -57,8 +59,10 @@ class Run(OtherMember):
     deserializes = True
     # Whether what a poll has returned is the loop's, and not the application's yet.
     reads_again = True
-    # Whether the loop polls within a batch.
-    has_slices = False
+    # Whether the loop polls within a batch; whether it measures batches, and makes them smaller.
+    has_slices, has_sizes = False, False
+    # Whether the loop commits positions, behind control records too, until it has succeeded.
+    commits_again = True
 
     def __init__(self, events, reset="earliest"):
         self.clock = Clock()
@@ -72,13 +76,17 @@ class Run(OtherMember):
         self.faults = {}  # what lasts -> since when
         self.skipped, self.passed_here, self.settling_s = set(), set(), None
         self.slept_s = 0.0
-        # The poll in which the topic was last made anew.
-        self.anew_poll = None
+        # Number -> topic that an answer had shown before the last poll; records of a later one that
+        # were processed as if they were of that one, and are again once it is found.
+        self.shown, self.early = {}, set()
         # When every client knows by its metadata that this has happened: it then reads it again.
         self.anew_known_s = 0.0
         # Whether a broker has left a request of the group unanswered.
         self.is_unanswered = False
         self.longest_s, self.polled_s = 0.0, 0.0
+        # Records since the last poll; seconds of each record of the last batch that had some.
+        self.handled, self.each_s = 0, 0.0
+        self.taken_over_s = -1.0
         self.stores, self.is_interrupted = None, False
         self._log = _Log(self.clock)
 
@@ -136,11 +144,12 @@ class Run(OtherMember):
 
     def before_poll(self):
         """Let the next event happen, or end once everything is processed."""
-        self.polls += 1
+        self.polls, self.shown = self.polls + 1, dict(self.cluster.shown)
         now_s = self.clock.monotonic()
         between_s = now_s - self.polled_s
         if self.has_slices and self.polled_s and self.longest_s < INTERVAL_S < between_s:
             self.broken.append(f"late: {between_s:.0f} s between two polls, for several records")
+        self._check_size(between_s)
         # Of a poll that raises only the begin is known.
         self.longest_s, self.polled_s = 0.0, now_s
         if self.polls > _POLLS:
@@ -151,9 +160,20 @@ class Run(OtherMember):
             self.rebalance(self.everything)
         elif self.healing:
             pass
-        elif not self.is_over and (not self.left() or self._is_late()):
+        elif self.stopped_s is not None:
+            if now_s - self.slept_s - self.stopped_s > STOP_S:
+                raise Endless("the loop does not end")
+        elif not self.is_over and (not (self.left() or self.lag()) or self._is_late()):
             self.is_over = True
             self.stop()
+
+    def _check_size(self, between_s):
+        """Check that a batch was not larger than one before it has let the loop expect."""
+        handled, self.handled = self.handled, 0
+        if self.has_sizes and handled > 1 and handled * self.each_s > INTERVAL_S:
+            self.broken.append(f"size: {handled} records, though each before took {self.each_s} s")
+        if handled:
+            self.each_s = between_s / handled
 
     def after_poll(self, polled):
         """Return what the client has polled, unless a signal comes meanwhile."""
@@ -176,8 +196,21 @@ class Run(OtherMember):
             if value not in self.finished | self.skipped and not self.cluster.may_be_gone(value)
         ]
 
+    def lag(self):
+        """Return partition -> the offset that is committed, though all behind it is finished."""
+        found = {}
+        for each in self.everything if self.commits_again and self.cluster.exists else ():
+            log, at = self.cluster.parts[each.partition], self.cluster.committed.get(each, 0)
+            behind = [(each.partition, n) for n in range(max(at, log.start_offset), log.end_offset)]
+            if behind and all(self._is_done(*b) and self._at(*b) not in self.early for b in behind):
+                found[each] = at
+        return found
+
     def handle(self, number, offset, value):
         """Process a record."""
+        self.handled += 1
+        if self.shown.get(number) != self.cluster.incarnation:
+            self.early.add(value)
         action = self.handlers.pop(0) if self.handlers else None
         if action is not None:
             action(self, value)
@@ -195,8 +228,10 @@ class Run(OtherMember):
             if TopicPartition(TOPIC, number) not in self.assigned:
                 self.broken.append(f"commit: {number} at {at} belongs to another member")
             log = self.cluster.parts[number]
-            if self.polls == self.anew_poll:
-                continue  # no client can know yet, and none commits with the id of a topic
+            if self.shown.get(number) != self.cluster.incarnation:
+                continue  # no client can know yet
+            if at == self.cluster.committed.get((TOPIC, number)):
+                continue  # as a member does that has begun there: it changes nothing
             if at > log.end_offset:
                 self.broken.append(f"commit: {number} at {at} is of the former topic")
             for offset in range(log.start_offset, min(at, log.end_offset)):
@@ -204,10 +239,15 @@ class Run(OtherMember):
                     self.broken.append(f"commit: {number} at {at}, and {offset} is not finished")
                     return
 
-    def _is_done(self, number, offset):
+    def _at(self, number, offset):
+        """Return the value of a record that can be read, or None."""
         where = self.cluster.incarnation, number, offset
-        value = next((v for v, found in self.cluster.values.items() if found == where), None)
-        return where in self.passed if value is None else value in self.finished | self.skipped
+        return next((v for v, found in self.cluster.values.items() if found == where), None)
+
+    def _is_done(self, number, offset):
+        if (value := self._at(number, offset)) is None:
+            return (self.cluster.incarnation, number, offset) in self.passed | self.cluster.markers
+        return value in self.finished | self.skipped
 
     # The operator
 
@@ -244,11 +284,14 @@ class Run(OtherMember):
         left = self.left()
         if left and not self.broken:
             self.broken.append(f"stuck: {len(left)} records are not processed: {left}")
+        if not self.broken and (lag := self.lag()):
+            self.broken.append(f"lag: not committed: {lag}")
         if self.has_stores and not self.broken:
             self._check_state()
 
     def _run_member(self):
         while True:
+            self.handled, self.each_s = 0, 0.0  # another loop has measured nothing yet
             try:
                 self.loop()
             except UnreadableRecord as error:

@@ -19,6 +19,7 @@ class OtherMember:
 
     def take_over(self, partitions):
         """Process the partitions as another member of the same group, up to a record it cannot."""
+        self.taken_over_s = self.clock.monotonic()
         with self._others_stores(partitions) as stores:
             for each in sorted(partitions):
                 log = self.cluster.parts[each.partition]
@@ -50,10 +51,11 @@ class OtherMember:
     def _readable(self, number, at):
         found = []
         by_place = {place: value for value, place in self.cluster.values.items()}
-        while (value := by_place.get((self.cluster.incarnation, number, at))) is not None:
-            found.append(
-                SimpleNamespace(topic=TOPIC, partition=number, offset=at, timestamp=1, value=value)
-            )
+        known = self.cluster.markers | by_place.keys()
+        while (place := (self.cluster.incarnation, number, at)) in known:
+            if (value := by_place.get(place)) is not None:
+                record = {"topic": TOPIC, "partition": number, "offset": at, "timestamp": 1}
+                found.append(SimpleNamespace(**record, value=value))
             at += 1
         return found
 
@@ -72,7 +74,7 @@ class OtherMember:
                 counted |= dict(stores[task][COUNTS].items())
         for value in self.cluster.values:
             times = counted.get(value.decode(), 0)
-            if times > 1 or (times < 1 and value in self.finished - self.skipped):
+            if times > 1 + (value in self.early) or (times < 1 and value in self.finished - self.skipped):
                 self.broken.append(f"state: {value} counts {times} times")
 
 

@@ -45,7 +45,7 @@ class Stores:
     def __init__(self):
         self.records, self.waiting, self.steps = {FIRST: [], SECOND: []}, frozenset(), 0
 
-    def process(self, batch, handle, *, is_over):
+    def process(self, batch, handle, *, is_over, **_):
         batch.held()
         done = {}
         for partition, records in batch.items():
