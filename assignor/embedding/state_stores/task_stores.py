@@ -92,7 +92,7 @@ class TaskStores(RunningTasks):
         self._copies: dict[TaskId, TaskCopy] = {}
         self._sums: Mapping[TaskId, int] = self._local.idle_sums
         self._inputs: PartitionsByTask = {}
-        self._is_closed = False
+        self._is_closed = self._follows_more = False
         self._copies_kept: CopiesKept | None = None
         self._application_id = application_id
         # Tasks that were revoked; they may have been assigned again since.
@@ -180,7 +180,8 @@ class TaskStores(RunningTasks):
                 tasks = sorted(active & running, key=task_order)
                 done = self._processing.run([self._copies[t] for t in tasks], handle, is_over)
                 positions = getattr(batch, "positions", {})
-                done = self._input.committable(self._running(tasks), positions, done)
+                running &= {t for t in tasks if self._copies[t].phase is Phase.RUNNING}
+                done = self._input.committable(running, positions, done)
             self._follow_changelogs()
         return done
 
@@ -222,8 +223,9 @@ class TaskStores(RunningTasks):
 
     @property
     def has_rest(self) -> bool:
-        """Whether a task that runs has records that are not processed: do not wait in a poll."""
-        return bool(self.active & self._held.tasks - self.restoring_tasks())
+        """Whether `process` has more to do, with records or changelogs: do not wait in a poll."""
+        reads = self._takeovers.has_more or self._follows_more
+        return reads or bool(self.active & self._held.tasks - self.restoring_tasks())
 
     def unread(self) -> dict[Any, int]:
         """Return client's partition -> first record that was dropped, as its task is not here."""
@@ -334,17 +336,15 @@ class TaskStores(RunningTasks):
 
     def _follow_changelogs(self) -> None:
         """Update standbys, for a short time, unless active tasks are being restored."""
+        self._follows_more = False
         if self._pending():
             return
         copies = [copy for copy in self._copies.values() if copy.phase is Phase.FOLLOWING]
         replicas = [replica for copy in copies for replica in copy.replicas.values()]
         until_s = time.monotonic() + _FOLLOW_S
-        while self._access.read(replicas) and time.monotonic() < until_s:
+        while (more := bool(self._access.read(replicas))) and time.monotonic() < until_s:
             pass
-
-    def _running(self, tasks: Sequence[TaskId]) -> list[TaskId]:
-        """Return those of these tasks that still run."""
-        return [task for task in tasks if self._copies[task].phase is Phase.RUNNING]
+        self._follows_more = more
 
     def _pending(self) -> list[TaskCopy]:
         return [copy for copy in self._copies.values() if not copy.phase.is_settled]
