@@ -65,9 +65,7 @@ class ChangelogReader:
         own = {name: value for name, value in settings.items() if name in known}
         # A lost offset is no reason to read on elsewhere: the store has to know.
         with network_client() as kafka_client:
-            self._consumer: Any = BoundedConsumer(
-                **own | _OWN, kafka_client=kafka_client
-            )
+            self._consumer: Any = BoundedConsumer(**own | _OWN, kafka_client=kafka_client)
         # Partition -> id of its topic when it was last read from where its store is.
         self._ids: dict[Any, UUID | None] = {}
         # Of the application's group: asks what is committed, and never joins.

@@ -123,14 +123,18 @@ class PollLoop:
         Args:
             records: in the batch, if the application processes all of them before the next poll.
         """
-        self._errors[Step.POLL].succeeded()
+        self._succeeded(Step.POLL, "polls succeed")
         self._failing_since_s = None
         self._pace.poll_ended()
         self._delivered, self._delivered_s = records, self.now()
 
     def processed(self) -> None:
         """Note that the records of a batch, or a part of them, were processed."""
-        self._errors[Step.PROCESS].succeeded()
+        self._succeeded(Step.PROCESS, "what was kept is processed and committed")
+
+    def _succeeded(self, step: Step, what: str) -> None:
+        if failed := self._errors[step].succeeded():
+            _log.info("%s again, after %s failures", what, failed)
 
     def is_slice_over(self) -> bool:
         """Return whether half of the time is over that is allowed between two polls."""
@@ -198,10 +202,8 @@ class PollLoop:
                 raised=error if rule.stops is None else rule.stops(found),
             )
         pause = self._errors[step].failed(error)
-        if step is Step.POLL:
-            _log.warning("%s", pause.why)
-        else:
-            _log.warning("what is not processed or committed is kept, and tried again: %s", error)
+        why = f"what is not processed or committed is kept, and tried again: {error}"
+        _log.log(pause.level, "%s", pause.why if step is Step.POLL else why)
         return Reaction(wait_s=min(pause.wait_ms / 1000, _MAX_PAUSE_S[step]))
 
     def _measure(self) -> None:

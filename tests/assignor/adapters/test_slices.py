@@ -85,7 +85,7 @@ def test_a_poll_waits_while_a_restore_gets_nothing(cluster):
     first = Application(cluster)
     first.run()
     application = Application(cluster, restore_s=0.0)
-    application.member.access.read = lambda stores, wait_s: 0
+    application.member.access.read = lambda *_, **_more: 0
     ending_after(application, 4)
     assert application.client.waits == [True, False, True, True]
 
