@@ -75,7 +75,11 @@ class Engine:
         """Poll and deliver; `deliver` returns whether the loop ends."""
         client, loop = self._client, self._loop
         try:
-            while loop.polls(is_ended=self._is_ended(), is_shutdown=client.is_shutdown):
+            while loop.polls(
+                is_ended=self._is_ended(),
+                is_shutdown=client.is_shutdown,
+                has_left=client.has_left,
+            ):
                 try:
                     size = loop.max_records if is_measured else None
                     batch = yield from self._poll(size, waits=self._waits)

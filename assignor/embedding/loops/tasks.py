@@ -138,7 +138,8 @@ class TaskEngine(Engine):
             note_record(error, record, state.task)
             raise
         finally:
-            self._loop.handled(record, begin_s)
+            if why := self._loop.handled(record, begin_s, self._client.has_left):
+                self._client.report(why)
 
     def _is_over(self) -> bool:
         return self._is_ended() or self._loop.is_slice_over()

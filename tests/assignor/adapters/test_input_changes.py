@@ -71,6 +71,9 @@ class Client:
     def leave(self):
         raise AssertionError
 
+    def has_left(self):
+        return False
+
 
 class NoWait(threading.Event):
     def wait(self, timeout=None):

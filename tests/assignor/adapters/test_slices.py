@@ -219,6 +219,9 @@ def test_a_record_that_always_takes_too_long_does_not_stop_other_partitions(clus
     assert starts[0] == {}
     assert len(starts) > 2
     assert all(each == {ORDERS: 1, VISITS: 16} for each in starts[1:])
+    # The second time is an error, which counts.
+    assert ["at least 2 times" in line for line in client.reports[:2]] == [True, False]
+    assert "at least 3 times" in client.reports[1]
     named = [line for line in caplog.messages if "orders [0]" in line]
     assert any("offset 1, above max_poll_interval_ms=4000" in line for line in named)
     assert any("offset 1 waits" in line for line in named)
