@@ -207,9 +207,11 @@ def settle(
     positions = {**client.begins(own), **client.positions(), **dropped}
     lost = {own[each]: at for each, at in lost.items() if each in own}
     truncated = lost if hasattr(error, "divergent_offsets") else {}
-    # Where no position is known yet, that of the group comes.
+    # Where no position is known yet, that of the group comes; below 0: it has committed none.
     anew = client.input.made_anew(ids, own)
-    wanted: dict[Any, int | None] = {each: positions[each] for each in anew if each in positions}
+    wanted: dict[Any, int | None] = {
+        each: None if at < 0 else at for each in anew if (at := positions.get(each)) is not None
+    }
     wanted |= {each: positions.get(each, at) for each, at in lost.items()}
     if not wanted:
         return NOTHING

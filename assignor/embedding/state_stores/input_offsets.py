@@ -8,6 +8,7 @@ the client, if all records before it are processed: behind the control records o
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 from assignor.embedding.input_rules import Held, InputFacts, settle
@@ -30,7 +31,8 @@ class InputOffsets:
         held: records that are not processed.
 
     Attributes:
-        settled: input partitions that were sought, whose state is to be compared again.
+        settled: input partitions that were sought, whose state is to be compared again -> whether
+            the log says why.
     """
 
     def __init__(
@@ -46,7 +48,7 @@ class InputOffsets:
         self._passed: dict[TopicPartition, int] = {}
         self._inputs: PartitionsByTask = {}
         self._returned: dict[Any, int] = {}
-        self.settled: frozenset[TopicPartition] = frozenset()
+        self.settled: dict[TopicPartition, bool] = {}
 
     def take_over(self, copies: Iterable[TaskCopy], inputs: PartitionsByTask) -> None:
         """Compare the states of tasks that have been claimed since the last call with their input.
@@ -68,10 +70,10 @@ class InputOffsets:
         for copy in copies:
             if copy.replicas:
                 kept.append(copy)
-            elif sought := self.settled & copy.inputs.keys():
+            elif sought := self.settled.keys() & copy.inputs.keys():
                 # No state says how far the task is: the position of the client does.
                 copy.forget_inputs(sought)
-                self.settled -= sought
+                self._forget_settled(sought)
         wanted = {copy.task: self._to_compare(copy) for copy in kept}
         if not any(wanted.values()):
             return
@@ -80,9 +82,13 @@ class InputOffsets:
             own = {p: states[p] for p in wanted[copy.task] if p in states}
             if self._is_compared(copy):  # the offset of the group may have been committed since
                 own = {p: replace(now, committed=None) for p, now in own.items()}
-            _settle(copy, own)
+            _settle(copy, own, self.settled)
             self._compared[copy.task] = copy.owner
-        self.settled -= frozenset(chain(*wanted.values()))
+        self._forget_settled(chain(*wanted.values()))
+
+    def _forget_settled(self, partitions: Iterable[TopicPartition]) -> None:
+        for each in partitions:
+            self.settled.pop(each, None)
 
     def _is_compared(self, copy: TaskCopy) -> bool:
         return self._compared.get(copy.task) == copy.owner
@@ -140,7 +146,11 @@ class InputOffsets:
         return found
 
 
-def _settle(copy: TaskCopy, states: Mapping[TopicPartition, InputState]) -> None:
+def _settle(
+    copy: TaskCopy,
+    states: Mapping[TopicPartition, InputState],
+    logged: Mapping[TopicPartition, bool] = MappingProxyType({}),
+) -> None:
     """Set a task's input offsets to where reading continues, and take the ids of the topics."""
     inputs, ids = dict(copy.inputs), dict(copy.commit.topic_ids)
     for partition, now in sorted(states.items(), key=lambda item: item[0]):
@@ -153,6 +163,7 @@ def _settle(copy: TaskCopy, states: Mapping[TopicPartition, InputState]) -> None
                 known_id=ids.get(partition.topic),
                 committed=now.committed,
                 is_members=now.is_members,
+                is_logged=logged.get(partition, False),
             )
             inputs[partition] = settle(facts) or 0
         if now.log.topic_id is not None:

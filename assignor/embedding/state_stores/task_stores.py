@@ -167,7 +167,7 @@ class TaskStores(RunningTasks):
         self._give_up_revoked()
         # Records of the batch are those of the assignment after these revocations.
         self._held.hold(batch)
-        self._input.settled |= getattr(batch, "settled", frozenset())
+        self._input.settled.update(getattr(batch, "settled", {}))
         self._processing.slow.begin(slow, are_committed=are_committed)
         with self._noting_copies():
             self._follow_assignment()
