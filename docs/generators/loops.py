@@ -170,8 +170,10 @@ a commit is refused in a rebalance
 | commit again
 
 a source topic is deleted
-| offsets of all other topics are committed immediately; a warning names the topic once, at a commit
-  or after half a minute
+| an ERROR of the leader says after 3 s that it does not exist, once, as `stopped` and `failures` of
+  its assignor and `tell` do; its tasks run on no member until it exists again. Offsets of all other
+  topics are committed immediately. A member that still has the topic names it in a warning, once,
+  at a commit or after half a minute. Until then the client may log many lines
 | the same with `commit_next`. Without an assignor, kafka-python's `commit` returns after
   `request_timeout_ms`, and aiokafka's never
 
