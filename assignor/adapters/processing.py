@@ -164,6 +164,14 @@ class GroupConsumer:
         """Leave the group."""
         self.consumer.unsubscribe()
 
+    def has_left(self) -> bool:
+        """Return whether the member is in no generation, to a caller that logs why."""
+        return self.assignor.membership.has_left()
+
+    def report(self, why: str) -> None:
+        """Report a failure, which is logged and kept for the application."""
+        self.assignor.membership.reporter.report(why)
+
 
 def consumed(assignment: Any) -> Mapping[Any, int]:
     """Return partition -> position, of those that have one in a client's assignment, or None."""

@@ -16,6 +16,7 @@ RebalanceError                 encoding: never raised itself
 ```
 """
 
+import logging
 import signal
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
@@ -228,10 +229,22 @@ def _has_argument(frame: FrameType, wanted: object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorPause:
-    """An error after which a retry may succeed: wait `wait_ms`, then poll again."""
+    """An error after which a retry may succeed: wait `wait_ms`, then poll again.
+
+    Attributes:
+        wait_ms: milliseconds.
+        why: a sentence.
+        is_first: the failures in a row before it, if there are any, were errors of other kinds.
+    """
 
     wait_ms: int
     why: str
+    is_first: bool = True
+
+    @property
+    def level(self) -> int:
+        """Of the line in the log."""
+        return logging.WARNING if self.is_first else logging.DEBUG
 
 
 class PollErrors:
@@ -244,10 +257,13 @@ class PollErrors:
 
     def __init__(self) -> None:
         self._in_a_row = 0
+        self._kinds: set[type[BaseException]] = set()
 
-    def succeeded(self) -> None:
-        """Reset the pause after a successful poll."""
-        self._in_a_row = 0
+    def succeeded(self) -> int:
+        """Reset the pause after a successful poll; return how many have failed before it."""
+        failed, self._in_a_row = self._in_a_row, 0
+        self._kinds.clear()
+        return failed
 
     def failed(self, error: BaseException) -> ErrorPause:
         """Return how long to wait after a failed poll.
@@ -261,4 +277,7 @@ class PollErrors:
             raise MemberStopped(f"this member cannot go on ({problem}): {todo}") from error
         wait_ms = min(_FIRST_PAUSE_MS << min(self._in_a_row, 10), _LAST_PAUSE_MS)
         self._in_a_row += 1
-        return ErrorPause(wait_ms=wait_ms, why=f"poll failed ({problem}); retry in {wait_ms} ms")
+        is_first = type(error) not in self._kinds
+        self._kinds.add(type(error))
+        why = f"poll failed ({problem}); retry in {wait_ms} ms"
+        return ErrorPause(wait_ms=wait_ms, why=why, is_first=is_first)

@@ -63,6 +63,7 @@ class InputFacts:
         hidden: offset in a commit record that does not count, if the state has no other.
         committed: offset that the group has committed; None: none, or not asked for.
         is_members: a member has committed it, not an operator.
+        is_logged: a line says already what became of the topic: that of the position.
         is_only_compacted: brokers delete no record of the changelog, whatever its age.
         copy: where a local copy is that has all of its task's state; "": it may not have all.
         remedy: what to do if such a copy has what its changelog has lost.
@@ -81,6 +82,7 @@ class InputFacts:
     hidden: int | None = None
     committed: int | None = None
     is_members: bool = True
+    is_logged: bool = False
     is_only_compacted: bool = False
     copy: str = ""
     remedy: str = ""

@@ -10,7 +10,7 @@ model is Kafka Streams, which commits positions, not the offsets of records, too
 import base64
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 from uuid import UUID
 
@@ -44,6 +44,8 @@ class InputRule:
 
 
 _LOST_STATE: Final = "state that it does not have is lost: set the group's offsets back to redo it"
+_WHENCE: Final = ("by auto_offset_reset: none is committed", "which the group has committed")
+_PLACES: Final = ("{} [{}]", "{}-{}")
 _RESET_STATE: Final = "stop all members, and delete changelogs and state directories"
 _LOST_COMMIT: Final = (
     "{where}: it is not known up to where the state has its input: the last commit record of its "
@@ -57,9 +59,7 @@ INPUT_RULES: Final = (
         holds=lambda f: f.is_anew and f.was_released,
         goes=Goes.ON,
         says="{where}: the topic was made anew since this member last read it; reading begins at "
-        "offset {to} of {end}, which the group has committed since, or else "
-        "auto_offset_reset={reset} says; if state of the former topic is not wanted, "
-        + _RESET_STATE,
+        "offset {to} of {end}, {whence}; if state of the former one is not wanted, " + _RESET_STATE,
     ),
     InputRule(
         name="the topic was made anew (its id is another one)",
@@ -110,7 +110,7 @@ INPUT_RULES: Final = (
         held=Held.POSITION,
         holds=lambda f: f.next < f.log.start,
         goes=Goes.RESET,
-        says="{where}: the records from offset {at} to {start} were deleted before they were read; "
+        says="{where}: the records from offset {at} to {last} were deleted before they were read; "
         "reading continues at offset {to} (auto_offset_reset={reset}); raise retention.ms or "
         "retention.bytes of the topic",
     ),
@@ -146,7 +146,7 @@ INPUT_RULES: Final = (
         holds=lambda f: f.is_anew,
         goes=Goes.START,
         says="{where}: the topic was made anew, and the state has its former one up to offset {at};"
-        " all records of the new one, offsets {start} to {end}, are processed into this state; to "
+        " all records of the new one, from offset {start} on, are processed into this state; to "
         "begin without it, " + _RESET_STATE,
     ),
     InputRule(
@@ -173,8 +173,7 @@ INPUT_RULES: Final = (
         holds=lambda f: f.is_set_back,
         goes=Goes.PASSES,
         says="{where}: the committed offset was set back to {committed}, and the state has input up"
-        " to offset {at}: records between them are passed over; to process them again, "
-        + (_RESET_STATE),
+        " to offset {at}: records between are passed over; to process them again, " + _RESET_STATE,
     ),
     InputRule(
         name="the group has committed no offset, and the topic begins after the state",
@@ -299,25 +298,25 @@ def settle(facts: InputFacts) -> int | None:
         Goes.REBUILD: None,
     }.get(rule.goes, reset if facts.at is None else facts.at)
     if rule.says:
-        where = "{}-{}" if facts.held is Held.CHANGELOG else "{} [{}]"
         names = {
-            "where": where.format(*facts.partition),
+            "where": _PLACES[facts.held is Held.CHANGELOG].format(*facts.partition),
             "at": facts.next,
             "start": log.start,
             "end": log.end,
             "to": to,
             "committed": facts.committed,
             "hidden": "unknown" if facts.hidden is None else facts.hidden,
+            "last": log.start - 1,
+            "whence": _WHENCE[facts.at is not None],
             "reset": "latest" if facts.reads_latest else "earliest",
             "known_id": _shown_id(facts.known_id),
             "id": _shown_id(log.topic_id),
-            "copy": facts.copy,
-            "remedy": facts.remedy,
         }
-        says = rule.says.format_map(names)
+        says = rule.says.format_map(asdict(facts) | names)
         if rule.goes is Goes.STOPS:
             raise MemberStopped(says)
-        _log.log(rule.level, "%s", says)
+        is_again = facts.is_logged and rule.goes is not Goes.PASSES
+        _log.log(logging.INFO if is_again else rule.level, "%s", says)
     return to
 
 

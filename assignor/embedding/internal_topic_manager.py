@@ -145,7 +145,7 @@ class InternalTopicManager:
             self._asked = self._asked or waits
             self._changed.notify_all()
 
-    def close(self, timeout_s: float = 5.0) -> None:
+    def close(self, timeout_s: float = 2.0) -> None:
         """Stop the thread and close the connection; wait at most `timeout_s` for a request."""
         with self._changed:
             self._closed = True
@@ -230,6 +230,8 @@ class InternalTopicManager:
             # Tasks can run without end offsets; only their lags are unknown.
             if is_outdated:
                 self._on_ready()
+        if self._reported.get(_QUERY):
+            _log.info("the cluster can be queried again")
         self._report(_QUERY, frozenset())
         healthy = all(topic.name in topics and not topics[topic.name].problem for topic in wanted)
         return healthy and not plan.unknown_topics if leads else True
@@ -290,9 +292,11 @@ class InternalTopicManager:
         if known and not isinstance(error, ClusterUnavailable):
             self._report(_TOPOLOGY, frozenset({str(error)}))
             return
-        why = str(error) if known else error_text(error)
-        _log.warning("the cluster query failed: %s", why, exc_info=None if known else error)
-        self._report(_QUERY, frozenset({why}))
+        if not self._reported.get(_QUERY):  # else those before have failed, too
+            why = str(error) if known else error_text(error)
+            self._report(_QUERY, frozenset({f"the cluster query failed: {why}"}))
+            if not known:
+                _log.warning("the cluster query failed", exc_info=error)
         self._disconnect()
 
     def _report(self, about: str, sentences: frozenset[str]) -> None:

@@ -197,7 +197,7 @@ class LevelWatch:
         """Start the thread."""
         self._thread.start()
 
-    def close(self, timeout_s: float = 5.0) -> None:
+    def close(self, timeout_s: float = 2.0) -> None:
         """Stop the thread; wait at most `timeout_s` for a poll in progress."""
         self._closed.set()
         self._wake.set()

@@ -101,9 +101,15 @@ class AssignmentFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MembershipLost:
-    """The group continued without this member: other members already run its tasks."""
+    """The group continued without this member: other members already run its tasks.
+
+    Attributes:
+        active_tasks: that it had.
+        is_logged: the log says why: the application took too long between two polls.
+    """
 
     active_tasks: tuple[TaskId, ...]
+    is_logged: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

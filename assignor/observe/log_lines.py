@@ -86,7 +86,8 @@ class LoggingHook(RebalanceHook):
 
     def on_membership_lost(self, lost: MembershipLost) -> None:
         """Log that the group continued without this member."""
-        self._log.warning("membership=lost %s", key_values(active=len(lost.active_tasks)))
+        level = logging.INFO if lost.is_logged else logging.WARNING
+        self._log.log(level, "membership=lost %s", key_values(active=len(lost.active_tasks)))
 
 
 def key_values(**values: str | float | Enum) -> str:

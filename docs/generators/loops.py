@@ -138,7 +138,7 @@ end
 
 report a record that is too slow
 | a warning of the pause, and smaller batches
-| a warning of the record, which is held back
+| a warning of the record, which is held back; an error when it is so again
 | the error `_MAX_POLL_EXCEEDED`"""
 
 # Rows, of cells: the event, what the loops do, what your own loop has to do.
@@ -162,12 +162,16 @@ session timeout
 | process a part, commit, pause the partitions of the rest, poll, resume. `TaskStores.process(...,
   is_over=...)` keeps a rest
 
-a single record takes longer than `max_poll_interval_ms`
-| with `run_tasks` and `StreamsApplication` a warning names the record, at most once a minute for
-  each partition; with `polled` it names the pause. The group has removed the member, so that its
-  commit is refused and the records of this batch are processed again: raise the limit. Before such
-  a record begins again on the same member, the records of other partitions are processed and
-  committed; then it is processed alone
+a single record takes longer than `max_poll_interval_ms`, alone or with those before it
+| the member leaves the group meanwhile, so that its commit is refused, and the record is processed
+  again, here or by another member: without end, as in Kafka Streams, while it takes so long. Each
+  time its outputs are written again; state has its writes once. Raise the limit above the time of
+  the slowest record, make the function faster, or have the function leave the record out. With
+  `run_tasks` and `StreamsApplication` a warning names the record, at most once a minute for each
+  partition. From its second time in a process on it is an error with their number, which
+  `failures` of the assignor and `tell` have, too; other processes count for themselves. With
+  `polled` a warning names the pause. Before such a record begins again on the same member, the
+  records of other partitions are processed and committed; then it is processed alone
 | `TaskStores.process(..., slow=...)` holds it back; else such a record stops other partitions, too
 
 partitions are revoked while records of them are kept
@@ -180,8 +184,10 @@ a commit is refused in a rebalance
 | commit again; `TaskStores.process(..., are_committed=False)` returns all offsets again
 
 a source topic is deleted
-| offsets of all other topics are committed immediately; a warning names the topic once, at a commit
-  or after half a minute
+| an ERROR of the leader says after 3 s that it does not exist, once, as `stopped` and `failures` of
+  its assignor and `tell` do; its tasks run on no member until it exists again. Offsets of all other
+  topics are committed immediately. A member that still has the topic names it in a warning, once,
+  at a commit or after half a minute. Until then the client may log many lines
 | the same with `commit_next`. Without an assignor, kafka-python's `commit` returns after
   `request_timeout_ms`, and aiokafka's never
 

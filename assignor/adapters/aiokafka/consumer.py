@@ -125,7 +125,7 @@ class StreamsConsumer(AIOKafkaConsumer):  # type: ignore[misc] # the client is u
             await _close_parts(self._started, self._client)
         finally:
             # Its timers belong to this event loop; then it waits for its threads.
-            self.assignor.drop_rejoins()
+            self.assignor.membership.followups.close()
             await asyncio.to_thread(self.assignor.close)
 
 
@@ -141,7 +141,7 @@ def _release(
 
 
 async def _stop(client: Any, started: Sequence[Any], assignor: StreamsAssignor) -> None:
-    assignor.drop_rejoins()
+    assignor.membership.followups.close()
     await _close_parts(started, client)
 
 

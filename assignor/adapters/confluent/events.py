@@ -6,7 +6,8 @@ The application's thread takes events in `poll`, `consume` and `close`, and call
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -85,12 +86,13 @@ class Mailbox:
         is_serving: the application's thread is inside a callback, which counts as polling, as in
             librdkafka.
         serves_on: the thread that is inside a callback, or None.
+        has_loop: `run_tasks` polls, and logs pauses that are too long.
     """
 
     def __init__(self) -> None:
         self.events: deque[Event] = deque()
         self.has_polled = True
-        self.is_serving = self.closes = self._has_failed = False
+        self.is_serving = self.closes = self._has_failed = self.has_loop = False
         self.serves_on: int | None = None
         self._refused: set[int] = set()
         self._polled_s = time.monotonic()
@@ -147,6 +149,15 @@ class Mailbox:
             self.has_polled = False
             self._polled_s = now_s
         return now_s - self._polled_s
+
+    @contextmanager
+    def in_loop(self) -> Iterator[None]:
+        """Set `has_loop` in the block."""
+        self.has_loop = True
+        try:
+            yield
+        finally:
+            self.has_loop = False
 
     def post(self, event: Event) -> None:
         """Add an event."""

@@ -4,6 +4,7 @@ Heartbeats go on meanwhile. An application that does not poll within `max.poll.i
 its membership, as with librdkafka: the member leaves, and joins again after the next poll.
 """
 
+import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
@@ -138,7 +139,8 @@ class Handover(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the clie
             f"Application maximum poll interval ({self._settings.max_poll_interval_s * 1000:.0f}ms)"
             f" exceeded by {late_s * 1000:.0f}ms"
         )
-        _log.warning(
+        _log.log(
+            logging.INFO if self._mailbox.has_loop else logging.WARNING,
             "%s (adjust max.poll.interval.ms for long-running message processing): leaving group",
             sentence,
         )

@@ -212,7 +212,7 @@ class ConfluentMember:
                 pause = errors.failed(error)
             except MemberStopped as stopped:
                 return self._refused(error, stopped)
-            _log.warning("%s", pause.why)
+            _log.log(pause.level, "%s", pause.why)
             self._report(error, pause.why)
             return pause.wait_ms / 1000
         else:

@@ -39,7 +39,8 @@ _log = line_logger(__name__)
 
 _POLL_S: Final = 1.0
 _MAX_RECORDS: Final = 500
-_END: Final = KafkaError._PARTITION_EOF
+# Of the second one the loop says for which record, or after how many.
+_QUIET: Final = frozenset({KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED})
 _SETTING_NAMES: Final = MappingProxyType(
     {
         "max_poll_interval_ms": "max.poll.interval.ms",
@@ -77,9 +78,9 @@ def run_tasks(
         stop: ends the loop when set.
 
     Raises:
-        ConfigError: the consumer commits by itself, and would commit what is not processed; or the
-            stores are not its listener, or of another group or directory;
-            or the consumer is of another client, `handle` is no such function, or `stop` no event.
+        ConfigError: the consumer commits by itself, and would commit what is not processed; or it
+            is of another client; or the stores are not its listener, or of another group or
+            directory; or `handle` is no such function, or `stop` no event.
         MemberStopped: the member cannot go on; the message says why.
         UnreadableRecord: a record of the input or of a changelog cannot be read.
         StoreError: a store cannot be used.
@@ -95,8 +96,7 @@ def run_tasks(
         )
     if settings.auto_commit:
         raise ConfigError(
-            'the consumer commits records that are not processed yet; set "enable.auto.commit": '
-            "False"
+            'the consumer commits what is not processed yet; set "enable.auto.commit": False'
         )
     listener = consumer.assignor.listener
     given = listener.listener if isinstance(listener, DeferredListener) else listener
@@ -108,7 +108,8 @@ def run_tasks(
         client_errors=(KafkaException, ClientError),
         setting_names=_SETTING_NAMES,
     )
-    BlockingLoop(ConsumerLoop(consumer, timeout, max_records), loop, ended).run(stores, handle)
+    with consumer._mailbox.in_loop():
+        BlockingLoop(ConsumerLoop(consumer, timeout, max_records), loop, ended).run(stores, handle)
 
 
 class ConsumerLoop:
@@ -154,7 +155,7 @@ class ConsumerLoop:
         for message in messages:
             error = message.error()
             self._failure = self._failure or message_error(message)
-            if error is not None and self._failure is None and error.code() != _END:
+            if error is not None and self._failure is None and error.code() not in _QUIET:
                 _log.warning("%s", error.str())
         records = by_partition(messages)
         if self._failure is not None and not records:
@@ -248,3 +249,13 @@ class ConsumerLoop:
     def leave(self) -> None:
         """Leave the group."""
         self._consumer.unsubscribe()
+
+    def has_left(self) -> bool:
+        """Return whether the member is in no generation, to a caller that logs why."""
+        handover = self._consumer._member._handover
+        is_leaving = handover is not None and handover.waits_for_poll
+        return self._consumer.assignor.membership.has_left(is_leaving=is_leaving)
+
+    def report(self, why: str) -> None:
+        """Report a failure, which is logged and kept for the application."""
+        self._consumer.assignor.membership.reporter.report(why)

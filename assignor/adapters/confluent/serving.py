@@ -170,6 +170,7 @@ class Serving:
         try:
             return self._read_within(consumer, timeout, read)
         finally:
+            self._mailbox.has_polled = True  # the poll interval begins with the end of a poll
             self.polling.release()
 
     def _read_within(

@@ -6,7 +6,7 @@ the records to their stores. Use each reader on one thread.
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from kafka import KafkaConsumer
@@ -27,7 +27,15 @@ from assignor.embedding import (
 from encoding import TopicPartition
 
 _WAIT_MS = 100
-_MAX_POLL_RECORDS = 5000
+# What the application has for its input would slow a restore.
+_OWN: Final = {
+    "allow_auto_create_topics": False,
+    "auto_offset_reset": "none",
+    "enable_auto_commit": False,
+    "fetch_max_wait_ms": 500,
+    "fetch_min_bytes": 1,
+    "max_poll_records": 5000,
+}
 RECOVERY = ("metadata_recovery_strategy", "metadata_recovery_rebootstrap_trigger_ms")
 
 
@@ -35,7 +43,8 @@ class ChangelogReader:
     """Follows changelog partitions.
 
     Args:
-        settings: of a `KafkaConsumer`, as the application's own; group settings are left out.
+        settings: of a `KafkaConsumer`, as the application's own. Those of groups are left out, and
+            those of `_OWN`: how many records a poll returns and for what a fetch waits.
             `metadata_recovery_strategy` and `metadata_recovery_rebootstrap_trigger_ms` may be
             among them: the consumer rebootstraps as a supervised one does (KIP-1102).
 
@@ -56,13 +65,7 @@ class ChangelogReader:
         own = {name: value for name, value in settings.items() if name in known}
         # A lost offset is no reason to read on elsewhere: the store has to know.
         with network_client() as kafka_client:
-            self._consumer: Any = BoundedConsumer(
-                **{"max_poll_records": _MAX_POLL_RECORDS}
-                | own
-                | {"enable_auto_commit": False, "auto_offset_reset": "none"}
-                | {"allow_auto_create_topics": False},
-                kafka_client=kafka_client,
-            )
+            self._consumer: Any = BoundedConsumer(**own | _OWN, kafka_client=kafka_client)
         # Partition -> id of its topic when it was last read from where its store is.
         self._ids: dict[Any, UUID | None] = {}
         # Of the application's group: asks what is committed, and never joins.

@@ -152,11 +152,11 @@ class ReplacedProducer:
         self._taken(each.topic for each in sent)
 
     def close(self) -> None:
-        """Write what is sent, for 5 s at most, and close the connections."""
+        """Write what is sent, for 5 s at most since the loop was to end, and close."""
         producer = self._take()
         if producer is not None:
             try:
-                producer.flush(_LAST_S)
+                producer.flush(max(0.0, min(_LAST_S, self._last_s - time.monotonic())))
             except KafkaTimeoutError:  # `KafkaProducer.close` would wait for two minutes, or leave
                 producer._sender.force_close()  # noqa: SLF001 its thread running; no public way
             except KafkaError:  # of a record, which was reported

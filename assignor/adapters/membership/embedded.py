@@ -252,9 +252,10 @@ class EmbeddedMember:
         """Raise `ListenerFailed`, once, if a method of the listener has raised in a rebalance."""
         self._membership.reporter.raise_listener_error()
 
-    def drop_rejoins(self) -> None:
-        """Drop a scheduled rejoin and take no more; `close` does it, too."""
-        self._membership.followups.close()
+    @property
+    def membership(self) -> Membership:
+        """The member without its client."""
+        return self._membership
 
     def check_attached_to(self, consumer: object) -> None:
         """Check that this consumer is attached.

@@ -20,6 +20,8 @@ AFTER_S: Final = 30.0
 
 TOPIC_AFTER_S: Final = 10.0
 """How long a client may need for the metadata of a source topic before that counts as missing."""
+GONE_AFTER_S: Final = 3.0
+"""The same for a topic that this leader knew when it last decided."""
 
 
 class LastingWarnings:
@@ -29,6 +31,7 @@ class LastingWarnings:
         report: called with a sentence about a missing source topic, once while it is missing.
         after_s: seconds until a transient sentence is a warning.
         topic_after_s: seconds until a source topic is reported as missing.
+        gone_after_s: the same for one that was not missing in the answers before.
         now: a monotonic clock, in seconds.
     """
 
@@ -38,10 +41,14 @@ class LastingWarnings:
         *,
         after_s: float = AFTER_S,
         topic_after_s: float = TOPIC_AFTER_S,
+        gone_after_s: float = GONE_AFTER_S,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._report = report
         self._topic_after_s = topic_after_s
+        # How much earlier a topic that has gone is reported; whether this leader has decided.
+        self._earlier_s = topic_after_s - gone_after_s
+        self._has_decided = False
         self._topics: Mapping[str, str] = {}
         self._after_s = after_s
         self._now = now
@@ -76,11 +83,17 @@ class LastingWarnings:
         """
         with self._lock:
             if self._joins > 1:  # another member has led meanwhile
-                self._since_s = {}
+                self._since_s, self._has_decided = {}, False
             self._joins = 0
             self._cancel()
             now_s, before_s = self._now(), self._since_s
-            self._since_s = {s: before_s.get(s, now_s) for s in warnings if s in transient}
+            earlier_s = self._earlier_s if self._has_decided else 0.0
+            self._has_decided = True
+            self._since_s = {
+                s: before_s.get(s, now_s - earlier_s * (s in missing_topics))
+                for s in warnings
+                if s in transient
+            }
             self._warned &= self._since_s.keys()
             self._topics = missing_topics
             for sentence in warnings:

@@ -58,7 +58,7 @@ class Membership:
         self.reporter = reporter
         self.resources = resources
         self.followups = Followups(reporter)
-        self.shutdown_requested = False
+        self.shutdown_requested = self._is_loss_logged = False
         self._warnings = LastingWarnings(self.reporter.report)
         # The assignor that the group uses instead, once the log has said so.
         self._other = ""
@@ -147,18 +147,26 @@ class Membership:
             self.core.member.levels_polled(self.resources.levels.found)
             self.core.member.topology.adopt(self.resources.levels.reached)
 
+    def has_left(self, *, is_leaving: bool = False) -> bool:
+        """Return whether this member leaves or is in no generation, to a caller that logs why."""
+        client = self.followups.client
+        is_lost = client is not None and client.has_lost_membership()
+        self._is_loss_logged = is_leaving or is_lost
+        return self._is_loss_logged
+
     def _give_up(self) -> None:
         client = self.followups.client
         given_up = self.core.give_up(is_lost=client is not None and client.has_lost_membership())
         if given_up is not None:
             self._report_given_up(given_up)
+        self._is_loss_logged = False
 
     def _report_given_up(self, given_up: GivenUp) -> None:
         listener, tasks = self.reporter.listener, given_up.tasks
         revoke = listener.on_tasks_revoked
         if given_up.is_lost:
-            lost = tuple(sorted(tasks.active, key=task_order))
-            self.reporter.observe(MembershipLost(active_tasks=lost))
+            lost, why = tuple(sorted(tasks.active, key=task_order)), self._is_loss_logged
+            self.reporter.observe(MembershipLost(active_tasks=lost, is_logged=why))
             revoke = listener.on_tasks_lost
         self.reporter.call_listener(revoke, tasks.active, tasks.standby)
 

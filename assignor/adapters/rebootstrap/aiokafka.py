@@ -95,7 +95,7 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
     def __init__(
         self, client: Any, owner: Any, config: RebootstrapConfig, listener: Listener | None
     ) -> None:
-        super().__init__(config, listener)
+        super().__init__(config, listener, client._bootstrap_servers)
         if "_get_conn" in vars(client):
             raise AlreadySupervisedError
         self._client = client
@@ -127,6 +127,7 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
         if self._is_closed:
             return
         self._is_closed = True
+        self._end_outage()
         self._set_timer(None)
         for task in (*self._asking, *self._connecting):
             task.cancel()

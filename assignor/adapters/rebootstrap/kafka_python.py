@@ -125,7 +125,7 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
     def __init__(
         self, manager: Any, owner: Any, config: RebootstrapConfig, listener: Listener | None
     ) -> None:
-        super().__init__(config, listener)
+        super().__init__(config, listener, manager.config["bootstrap_servers"])
         self._manager = manager
         self._cluster = manager.cluster
         self._net = manager._net
@@ -150,6 +150,7 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
         with suppress(RuntimeError):  # the event loop has ended, so nothing remains to be done
             self._run(self._uninstall)
         self._is_closed = True
+        self._end_outage()
 
     # Methods that run on the client's event loop
 

@@ -8,14 +8,17 @@ and adopted versions.
 Everything runs on the client's event loop, except the resolution of host names.
 """
 
+import logging
 import socket
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
-from typing import TypeVar
+from typing import Final, TypeVar
+from weakref import WeakSet
 
 from assignor.logs import line_logger
 from encoding import RebalanceError
@@ -125,19 +128,59 @@ def can_be_resolved(host: str, port: int) -> bool:
         return False
 
 
+class Outages:
+    """What the clients of a process log of brokers that they do not reach: two lines for all.
+
+    Any thread may call it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # Servers -> when the outage began, and the clients that reach none of their brokers.
+        self._found: dict[str, tuple[float, WeakSet[object]]] = {}
+
+    def begin(self, client: object, servers: str) -> bool:
+        """Note that a client reaches no broker; return whether it is the first one."""
+        with self._lock:
+            begun_s, clients = self._found.get(servers, (0.0, WeakSet[object]()))
+            is_first = not clients
+            clients.add(client)
+            self._found[servers] = time.monotonic() if is_first else begun_s, clients
+            return is_first
+
+    def end(self, client: object, servers: str) -> float | None:
+        """Note that a client reaches one, or is closed.
+
+        Returns:
+            If it was the last one, how long the outage was, in seconds; else None.
+        """
+        with self._lock:
+            begun_s, clients = self._found.get(servers, (0.0, WeakSet[object]()))
+            if client not in clients:
+                return None
+            clients.discard(client)
+            return None if clients else time.monotonic() - begun_s
+
+
+_OUTAGES: Final = Outages()
+
+
 class RebootstrapSupervisor(ABC):
     """Base class of supervisors: runs the state machine of one client and executes its commands.
 
     Args:
         config: strategy, trigger and time limits.
         listener: called with every rebootstrap, and with a demand if the strategy is `none`.
+        servers: `bootstrap_servers` of the client, for the log.
 
     Attributes:
         rebootstraps: the last 100 rebootstraps, oldest first.
         required: the server's demand, which the application must handle (strategy `none` only).
     """
 
-    def __init__(self, config: RebootstrapConfig, listener: Listener | None) -> None:
+    def __init__(
+        self, config: RebootstrapConfig, listener: Listener | None, servers: object
+    ) -> None:
         self.rebootstraps: deque[Rebootstrapped] = deque(maxlen=_KEPT)
         self.required: RebootstrapRequiredError | None = None
         self._listener = listener
@@ -145,6 +188,7 @@ class RebootstrapSupervisor(ABC):
         self._state = start_client((), config)
         self._wakeup_ms = NEVER_MS
         self._is_closed = False
+        self._servers = str(servers)
 
     @property
     def state(self) -> RebootstrapState:
@@ -159,7 +203,9 @@ class RebootstrapSupervisor(ABC):
         """Pass an event to the state machine and execute its commands."""
         if self._is_closed:
             return
-        self._state, commands = rebootstrap_step(self._state, event)
+        before, (self._state, commands) = self._state, rebootstrap_step(self._state, event)
+        if before.in_a_row and not self._state.in_a_row:
+            self._end_outage("the brokers of %s can be reached again, after %.0f s")
         for command in commands:
             match command:
                 case CloseAll():
@@ -193,7 +239,14 @@ class RebootstrapSupervisor(ABC):
     def _note(self, what: Rebootstrapped | RebootstrapRequiredError) -> None:
         if isinstance(what, Rebootstrapped):
             self.rebootstraps.append(what)
-            _log.warning("rebootstrap: %s (rule %r)", what.why, what.rule)
+            is_first = _OUTAGES.begin(self, self._servers)
+            _log.log(
+                logging.WARNING if is_first else logging.DEBUG,
+                "rebootstrap from %s, and again until a broker answers: %s (rule %r)",
+                self._servers,
+                what.why,
+                what.rule,
+            )
         else:
             _log.error("%s", what)
         if self._listener is not None:
@@ -201,6 +254,12 @@ class RebootstrapSupervisor(ABC):
                 self._listener(what)
             except Exception:  # noqa: BLE001 a listener's bug must not stop the client
                 _log.exception("a rebootstrap listener failed")
+
+    def _end_outage(self, sentence: str = "") -> None:
+        """Log that all clients of the process reach a broker, unless one is only closed."""
+        seconds = _OUTAGES.end(self, self._servers)
+        if seconds is not None and sentence:
+            _log.info(sentence, self._servers, seconds)
 
     @abstractmethod
     def _close_all(self) -> None:

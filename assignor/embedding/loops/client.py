@@ -80,6 +80,9 @@ class LoopClient(Protocol):
     def leave(self) -> None:
         """Leave the group; asks the cluster."""
 
+    def has_left(self) -> bool:
+        """Return whether the member is in no generation, to a caller that logs why."""
+
 
 class TaskClient(LoopClient, Protocol):
     """What a loop that processes records into state stores does with the consumer, too."""
@@ -92,6 +95,9 @@ class TaskClient(LoopClient, Protocol):
 
     def resume(self, partitions: AbstractSet[Any]) -> None:
         """Fetch these partitions again."""
+
+    def report(self, why: str) -> None:
+        """Report a failure, which is logged and kept for the application."""
 
     def commit(self, next_offsets: Mapping[Any, int]) -> bool:
         """Commit offsets; return False if they have to be committed again; asks the cluster."""

@@ -75,7 +75,11 @@ class Engine:
         """Poll and deliver; `deliver` returns whether the loop ends."""
         client, loop = self._client, self._loop
         try:
-            while loop.polls(is_ended=self._is_ended(), is_shutdown=client.is_shutdown):
+            while loop.polls(
+                is_ended=self._is_ended(),
+                is_shutdown=client.is_shutdown,
+                has_left=client.has_left,
+            ):
                 try:
                     size = loop.max_records if is_measured else None
                     batch = yield from self._poll(size, waits=self._waits)
@@ -203,9 +207,11 @@ def settle(
     positions = {**client.begins(own), **client.positions(), **dropped}
     lost = {own[each]: at for each, at in lost.items() if each in own}
     truncated = lost if hasattr(error, "divergent_offsets") else {}
-    # Where no position is known yet, that of the group comes.
+    # Where no position is known yet, that of the group comes; below 0: it has committed none.
     anew = client.input.made_anew(ids, own)
-    wanted: dict[Any, int | None] = {each: positions[each] for each in anew if each in positions}
+    wanted: dict[Any, int | None] = {
+        each: None if at < 0 else at for each in anew if (at := positions.get(each)) is not None
+    }
     wanted |= {each: positions.get(each, at) for each, at in lost.items()}
     if not wanted:
         return NOTHING

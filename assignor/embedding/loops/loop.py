@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from assignor.embedding.bad_records import value_of
 from assignor.embedding.errors import PollErrors
-from assignor.embedding.loops.pace import PollPace
+from assignor.embedding.loops.pace import HAS_LEFT, STAYS, PollPace
 from assignor.embedding.loops.rules import UNANSWERED_COMMIT, LoopFacts, Step, Then, decide
 from assignor.logs import line_logger
 from encoding import TopicPartition
@@ -26,6 +26,11 @@ _SHARE: Final = 0.5
 _MAX_PAUSE_S: Final = MappingProxyType({Step.POLL: 10.0, Step.PROCESS: 1.0})
 # A slow record is named at most so often for each partition.
 _NAMED_EACH_S: Final = 60.0
+_REMEDY: Final = "raise the limit, or make the function faster"
+_AGAIN: Final = (
+    "that was so at least {times} times, and is repeated without end: each time the members process"
+    f" the record again, and write its outputs again; {_REMEDY}"
+)
 # A faster batch lowers the estimated time of a record by this factor at most.
 _DECAY: Final = 0.8
 
@@ -97,22 +102,36 @@ class PollLoop:
         self._delivered_s = now()
         self._delivered = 0
         self._record_s = 0.0
-        # Topic and partition -> when a slow record of it was named.
-        self._named_s: dict[tuple[Any, Any], float] = {}
+        # Partition -> when a slow record of it was named; offset of the last one, how often it was.
+        self._named_s: dict[TopicPartition, float] = {}
+        self._attempts: dict[TopicPartition, tuple[int, int]] = {}
         # Since the last poll: the longest call, and whether a record above the limit was noted.
         self._longest_s, self._is_noted = 0.0, False
         self.slow: dict[TopicPartition, int] = {}
         # The first record is measured before there is a whole batch of such.
         self.max_records = None if max_poll_records is None else 1
 
-    def polls(self, *, is_ended: bool, is_shutdown: bool) -> bool:
-        """Return whether to poll; False: the loop ends. A pause that was too long is logged."""
+    def polls(
+        self,
+        *,
+        is_ended: bool,
+        is_shutdown: bool,
+        has_left: Callable[[], bool] = lambda: True,
+    ) -> bool:
+        """Return whether to poll; False: the loop ends. A pause that was too long is logged.
+
+        Args:
+            is_ended: the loop was asked to end.
+            is_shutdown: the whole group was asked to end.
+            has_left: whether the member has left the group; called for a line that says so.
+        """
         facts = LoopFacts(step=Step.NEXT, is_ended=is_ended, is_shutdown=is_shutdown)
         if decide(facts).then is Then.END:
             return False
         self._measure()
         is_single = self._longest_s >= self._slice_s
-        too_long = self._pace.poll_begins(records=1 if is_single else self._delivered)
+        records = 1 if is_single else self._delivered
+        too_long = self._pace.poll_begins(records, lambda: self._is_noted or has_left())
         if too_long and not self._is_noted:
             _log.warning("%s", too_long)
         self._delivered, self._longest_s, self._is_noted = 0, 0.0, False
@@ -124,55 +143,74 @@ class PollLoop:
         Args:
             records: in the batch, if the application processes all of them before the next poll.
         """
-        self._errors[Step.POLL].succeeded()
+        self._succeeded(Step.POLL, "polls succeed")
         self._failing_since_s = None
         self._pace.poll_ended()
         self._delivered, self._delivered_s = records, self.now()
 
     def processed(self) -> None:
         """Note that the records of a batch, or a part of them, were processed."""
-        self._errors[Step.PROCESS].succeeded()
+        self._succeeded(Step.PROCESS, "what was kept is processed and committed")
+
+    def _succeeded(self, step: Step, what: str) -> None:
+        if failed := self._errors[step].succeeded():
+            _log.info("%s again, after %s failures", what, failed)
 
     def is_slice_over(self) -> bool:
         """Return whether half of the time is over that is allowed between two polls."""
         return self.now() - self._delivered_s >= self._slice_s
 
-    def handled(self, record: Any, begin_s: float) -> None:
+    def handled(
+        self, record: Any, begin_s: float, has_left: Callable[[], bool] = lambda: True
+    ) -> str:
         """Log a call of the function that processes records if it was longer than the limit.
 
-        A record is named at most once a minute for each partition.
+        So is one that began before half of the limit was over and ended after the limit. A record
+        is named at most once a minute for each partition, and each time that it is
+        processed again.
 
         Args:
             record: that was processed, of any client.
             begin_s: `now()` when the call began.
+            has_left: as for `polls`.
+
+        Returns:
+            What to report of a record that was too long before, or "".
         """
         now_s = self.now()
         took_s = now_s - begin_s
         self._longest_s = max(self._longest_s, took_s)
-        if took_s <= self._interval_s and not self.slow:
-            return
+        pause_s = now_s - self._delivered_s if took_s >= self._slice_s else 0.0
+        is_slow = max(took_s, pause_s) > self._interval_s
+        if not is_slow and not self.slow:
+            return ""
         topic, partition, offset = (
             value_of(record, name) for name in ("topic", "partition", "offset")
         )
-        if took_s <= self._interval_s:
-            if self.slow.get(TopicPartition(topic, partition), offset) <= offset:
-                self.slow.pop(TopicPartition(topic, partition), None)
-            return
+        where = TopicPartition(topic, partition)
+        if not is_slow:
+            if self.slow.get(where, offset) <= offset:
+                self.slow.pop(where, None)
+            return ""
         self._is_noted = True
-        self.slow[TopicPartition(topic, partition)] = offset
-        if now_s - self._named_s.get((topic, partition), float("-inf")) >= _NAMED_EACH_S:
-            self._named_s[topic, partition] = now_s
-            _log.warning(
-                "%s [%s]: the function that processes records took %.1f s for the record at offset "
-                "%s, above %s=%.0f: this member left the group meanwhile, and "
-                "others process the record, too; raise the limit",
-                topic,
-                partition,
-                took_s,
-                offset,
-                self._limit_name,
-                self._interval_s * 1000,
-            )
+        self.slow[where] = offset
+        last, times = self._attempts.get(where, (offset, 0))
+        times = times + 1 if last == offset else 1
+        self._attempts[where] = offset, times
+        if times == 1 and now_s - self._named_s.get(where, -inf) < _NAMED_EACH_S:
+            return ""
+        self._named_s[where] = now_s
+        says = (
+            f"{topic} [{partition}]: the function that processes records took {took_s:.1f} s for "
+            f"the record at offset {offset}"
+            + ("" if took_s > self._interval_s else f", {pause_s:.1f} s after the last poll")
+            + f", above {self._limit_name}={self._interval_s * 1000:.0f}"
+            + f": this member {HAS_LEFT if has_left() else STAYS}"
+        )
+        if times > 1:
+            return f"{says}; {_AGAIN.format(times=times)}"
+        _log.warning("%s; %s", says, _REMEDY)
+        return ""
 
     def failed(self, step: Step, error: BaseException, **facts: bool) -> Reaction:
         """Return what to do after an error; `facts` are fields of `LoopFacts`."""
@@ -201,10 +239,8 @@ class PollLoop:
                 raised=error if rule.stops is None else rule.stops(found),
             )
         pause = self._errors[step].failed(error)
-        if step is Step.POLL:
-            _log.warning("%s", pause.why)
-        else:
-            _log.warning("what is not processed or committed is kept, and tried again: %s", error)
+        why = f"what is not processed or committed is kept, and tried again: {error}"
+        _log.log(pause.level, "%s", pause.why if step is Step.POLL else why)
         return Reaction(wait_s=min(pause.wait_ms / 1000, _MAX_PAUSE_S[step]))
 
     def _measure(self) -> None:

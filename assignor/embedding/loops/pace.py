@@ -8,11 +8,13 @@ from typing import Final
 # Setting of the consumer -> what happens after a longer pause; the first that is exceeded counts.
 _EFFECTS: Final = MappingProxyType(
     {
-        "max_poll_interval_ms": "this member left the group, and others run its tasks",
+        "max_poll_interval_ms": "",  # it depends on the member
         "session_timeout_ms": "a rebalance in such a pause costs this member its membership,"
         " since no heartbeats are sent until the next poll",
     }
 )
+HAS_LEFT: Final = "left the group meanwhile, and others run its tasks"
+STAYS: Final = "is still in the group, and leaves it if this takes a little longer"
 _ONE_RECORD: Final = "a single record took so long, so raise the limit"
 _MANY_RECORDS: Final = "lower %s, or raise the limit"
 
@@ -58,11 +60,12 @@ class PollPace:
         """Note that the application processes what a poll returned."""
         self._ended_s = self._now()
 
-    def poll_begins(self, records: int = 0) -> str:
+    def poll_begins(self, records: int = 0, has_left: Callable[[], bool] = lambda: True) -> str:
         """Return what is wrong with the pause that ends now, as a sentence, or "".
 
         Args:
             records: number of records that were processed in the pause; 0: unknown.
+            has_left: whether the member has left the group; called for a sentence that says so.
         """
         if self._ended_s is None:
             return ""
@@ -73,10 +76,11 @@ class PollPace:
             limit_ms = self._limits_ms[name]
             if limit_ms is not None and pause_s * 1000 > limit_ms:
                 self._reported_s = pause_s
+                member = "" if effect else f"this member {HAS_LEFT if has_left() else STAYS}"
                 named = self._setting_names.get
                 many = _MANY_RECORDS % named("max_poll_records", "max_poll_records")
                 return (
                     f"{pause_s:.1f} s passed between two polls, above {named(name, name)}="
-                    f"{limit_ms}: {effect}; {_ONE_RECORD if records == 1 else many}"
+                    f"{limit_ms}: {effect or member}; {_ONE_RECORD if records == 1 else many}"
                 )
         return ""

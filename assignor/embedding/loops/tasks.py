@@ -143,7 +143,8 @@ class TaskEngine(Engine):
             self._handler_error = error
             raise
         finally:
-            self._loop.handled(record, begin_s)
+            if why := self._loop.handled(record, begin_s, self._client.has_left):
+                self._client.report(why)
 
     def _is_over(self) -> bool:
         return self._is_ended() or self._loop.is_slice_over()

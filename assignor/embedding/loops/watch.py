@@ -1,11 +1,12 @@
 """Where one consumer continues, by the table of `assignor.embedding.input_rules`. No I/O."""
 
 from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from assignor.embedding.input_facts import Held, InputFacts, LogRange
-from assignor.embedding.input_rules import settle
+from assignor.embedding.input_rules import decide_input, settle
 from assignor.logs import line_logger
 from encoding import TopicPartition
 
@@ -22,7 +23,8 @@ class PolledBatch(dict[Any, Any]):
 
     Attributes:
         positions: partition -> offset of the next record, behind control records of transactions.
-        settled: partitions that were sought since the last batch: lost positions, new topics.
+        settled: partitions that were sought since the last batch, because of lost positions and
+            new topics -> whether the log says so.
         is_held: state stores keep the records, so that they need not be read again.
     """
 
@@ -30,11 +32,11 @@ class PolledBatch(dict[Any, Any]):
         self,
         records: Mapping[Any, Any],
         positions: Mapping[Any, int],
-        settled: Iterable[TopicPartition] = (),
+        settled: Mapping[TopicPartition, bool] = MappingProxyType({}),
     ) -> None:
         super().__init__(records)
         self.positions = positions
-        self.settled = frozenset(settled)
+        self.settled = settled
         self.is_held = False
 
     def held(self) -> None:
@@ -81,7 +83,7 @@ class InputWatch:
         self._released: set[str] = set()
         # Topic that the client does not find -> since when.
         self._missing_s: dict[str, float] = {}
-        self._settled: set[TopicPartition] = set()
+        self._settled: dict[TopicPartition, bool] = {}
 
     def look(
         self, ids: Mapping[str, UUID | None], assigned: Iterable[_Partition], now_s: float
@@ -101,9 +103,9 @@ class InputWatch:
                 self.deleted.log(topic)
         return self.made_anew(ids, assigned)
 
-    def take_settled(self) -> frozenset[TopicPartition]:
-        """Return the partitions that were settled since the last call."""
-        found, self._settled = frozenset(self._settled), set()
+    def take_settled(self) -> Mapping[TopicPartition, bool]:
+        """Return the partitions that were settled since the last call -> whether that is logged."""
+        found, self._settled = self._settled, {}
         return found
 
     def made_anew(
@@ -155,7 +157,7 @@ class InputWatch:
                 reads_latest=self._reads_latest,
             )
             found[each] = settle(facts) or 0
-            self._settled.add(facts.partition)
+            self._settled[facts.partition] = decide_input(facts).says != ""
         settled = {topic for topic, *_ in lost}
         self._ids |= {topic: now for topic in settled if (now := ids.get(topic)) is not None}
         self._released -= settled

@@ -31,7 +31,8 @@ class InputOffsets:
         held: records that are not processed.
 
     Attributes:
-        settled: input partitions that were sought, whose state is to be compared again.
+        settled: input partitions that were sought, whose state is to be compared again -> whether
+            the log says why.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class InputOffsets:
         self._passed: dict[TopicPartition, int] = {}
         self._inputs: PartitionsByTask = {}
         self._returned: dict[Any, int] = {}
-        self.settled: frozenset[TopicPartition] = frozenset()
+        self.settled: dict[TopicPartition, bool] = {}
 
     def take_over(
         self, copies: Iterable[TaskCopy], inputs: PartitionsByTask, *, are_committed: bool = True
@@ -73,10 +74,10 @@ class InputOffsets:
         for copy in copies:
             if copy.replicas:
                 kept.append(copy)
-            elif sought := self.settled & copy.inputs.keys():
+            elif sought := self.settled.keys() & copy.inputs.keys():
                 # No state says how far the task is: the position of the client does.
                 copy.forget_inputs(sought)
-                self.settled -= sought
+                self._forget_settled(sought)
         wanted = {copy.task: self._to_compare(copy) for copy in kept}
         if not any(wanted.values()):
             return
@@ -85,7 +86,11 @@ class InputOffsets:
             own = {p: states[p] for p in wanted[copy.task] if p in states}
             self._settle(copy, own, is_taken_over=not self._is_compared(copy))
             self._compared[copy.task] = copy.owner
-        self.settled -= frozenset(chain(*wanted.values()))
+        self._forget_settled(chain(*wanted.values()))
+
+    def _forget_settled(self, partitions: Iterable[TopicPartition]) -> None:
+        for each in partitions:
+            self.settled.pop(each, None)
 
     def _is_compared(self, copy: TaskCopy) -> bool:
         return self._compared.get(copy.task) == copy.owner
@@ -138,6 +143,7 @@ class InputOffsets:
                     hidden=None if hidden is None else hidden.inputs.get(partition),
                     committed=now.committed if is_taken_over else None,
                     is_members=now.is_members,
+                    is_logged=self.settled.get(partition, False),
                 )
                 inputs[partition] = at = settle(facts) or 0
                 if facts.has_no_begin and now.log.start <= at <= now.log.end:

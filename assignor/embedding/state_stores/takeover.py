@@ -120,12 +120,16 @@ class Takeovers:
     Args:
         access: to the changelogs.
         process: of this process, in owner records.
+
+    Attributes:
+        has_more: whether the last call of `advance` has got further and left something.
     """
 
     def __init__(self, access: ChangelogAccess, process: bytes) -> None:
         self._access = access
         self._ends = ChangelogEnds(access)
         self._process = process
+        self.has_more = False
         # Task -> positions in its changelogs at the last look, and when the next one is due.
         self._seen: dict[TaskId, Mapping[TopicPartition, int]] = {}
         self._next_look_s = 0.0
@@ -163,6 +167,8 @@ class Takeovers:
         """
         until_s = time.monotonic() + limit_s
         pending = [copy for copy in copies if copy.phase is not Phase.RUNNING]
+        begun = {copy.task: (copy.phase, copy.offset_sum) for copy in pending}
+        self.has_more = False
         while pending:
             self._ends.begin([copy for copy in pending if copy.phase is Phase.BEHIND])
             left_s = max(0.0, until_s - time.monotonic())
@@ -175,6 +181,8 @@ class Takeovers:
             self._complete([copy for copy in pending if copy.phase is Phase.COMPLETING])
             pending = [copy for copy in pending if copy.phase is not Phase.RUNNING]
             if time.monotonic() >= until_s:
+                left = {copy.task: (copy.phase, copy.offset_sum) for copy in pending}
+                self.has_more = bool(left.items() - begun.items())
                 return
 
     def _claim(self, copies: Sequence[TaskCopy]) -> None:

@@ -100,7 +100,7 @@ class TaskStores(RunningTasks):
         self._copies: dict[TaskId, TaskCopy] = {}
         self._sums: Mapping[TaskId, int] = self._local.idle_sums
         self._inputs: PartitionsByTask = {}
-        self._is_closed = False
+        self._is_closed = self._follows_more = False
         self._copies_kept: CopiesKept | None = None
         self._application_id = application_id
         # Tasks that were revoked; they may have been assigned again since.
@@ -175,7 +175,7 @@ class TaskStores(RunningTasks):
         self._give_up_revoked()
         # Records of the batch are those of the assignment after these revocations.
         self._held.hold(batch)
-        self._input.settled |= getattr(batch, "settled", frozenset())
+        self._input.settled.update(getattr(batch, "settled", {}))
         self._processing.slow.begin(slow, are_committed=are_committed)
         with self._noting_copies():
             self._follow_assignment()
@@ -227,8 +227,9 @@ class TaskStores(RunningTasks):
 
     @property
     def has_rest(self) -> bool:
-        """Whether a task that runs has records that are not processed: do not wait in a poll."""
-        return bool(self.active & self._held.tasks - self.restoring_tasks())
+        """Whether `process` has more to do, with records or changelogs: do not wait in a poll."""
+        reads = self._takeovers.has_more or self._follows_more
+        return reads or bool(self.active & self._held.tasks - self.restoring_tasks())
 
     def unread(self) -> dict[Any, int]:
         """Return client's partition -> where to seek, as records from there on were dropped."""
@@ -266,11 +267,7 @@ class TaskStores(RunningTasks):
         return TaskState(copy, self._layout, self._access)
 
     def local_state(self, store: AnyStore, partition: int) -> TaskState:
-        """Return the stores of the task that has a partition of a store, for reading.
-
-        Args:
-            store: one of the given stores.
-            partition: of the key; `hosts_for_key` has it.
+        """Return the stores of the task that has a partition of a given store, for reading.
 
         Raises:
             StoreNotHeld: the task is neither active, standby nor suspended here.
@@ -339,13 +336,15 @@ class TaskStores(RunningTasks):
 
     def _follow_changelogs(self) -> None:
         """Update standbys, for a short time, unless active tasks are being restored."""
+        self._follows_more = False
         if self._pending():
             return
         copies = [copy for copy in self._copies.values() if copy.phase is Phase.FOLLOWING]
         replicas = [replica for copy in copies for replica in copy.replicas.values()]
         until_s = time.monotonic() + _FOLLOW_S
-        while self._access.read(replicas) and time.monotonic() < until_s:
+        while (more := bool(self._access.read(replicas))) and time.monotonic() < until_s:
             pass
+        self._follows_more = more
 
     def _pending(self) -> list[TaskCopy]:
         return [copy for copy in self._copies.values() if not copy.phase.is_settled]

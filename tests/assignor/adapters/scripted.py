@@ -17,7 +17,7 @@ class Client:
     def __init__(self, cluster, clock, script):
         self.cluster, self.clock, self.script = cluster, clock, list(script)
         self.position, self.are_paused, self.assignment = Counter(), set(), set(INPUTS)
-        self.polls_s, self.waits, self.commits = [], [], []
+        self.polls_s, self.waits, self.commits, self.reports = [], [], [], []
         self.is_shutdown = self.is_handling = False
         self.input = InputWatch("none")
 
@@ -68,3 +68,9 @@ class Client:
 
     def leave(self):
         raise AssertionError
+
+    def has_left(self):
+        return True
+
+    def report(self, why):
+        self.reports.append(why)

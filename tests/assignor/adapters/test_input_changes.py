@@ -8,8 +8,8 @@ import pytest
 from kafka import TopicPartition
 from kafka import errors as kp_errors
 
-from assignor.adapters.processing import BlockingLoop
-from assignor.embedding.loops import InputWatch, PollLoop
+from assignor.adapters.processing import BlockingLoop, result_of
+from assignor.embedding.loops import InputWatch, PollLoop, settle
 
 IN = TopicPartition("in", 0)
 OLD, NEW = UUID(int=1), UUID(int=2)
@@ -70,6 +70,9 @@ class Client:
 
     def leave(self):
         raise AssertionError
+
+    def has_left(self):
+        return False
 
 
 class NoWait(threading.Event):
@@ -137,6 +140,20 @@ def test_a_topic_that_comes_back_without_an_offset_of_the_group(caplog):
     assert delivered(client) == [0, 1, *range(6)]
     [line] = [record.getMessage() for record in caplog.records]
     assert "made anew since this member last read it; reading begins at offset 0 of 6" in line
+
+
+@pytest.mark.parametrize(("reset", "begin"), [("earliest", 0), ("latest", 10)])
+def test_a_logical_offset_of_the_client_is_where_the_policy_says(caplog, reset, begin):
+    client = Client(at=None)
+    client.input, client.begins = InputWatch(reset), lambda _: {IN: -2}
+    client.input.made_anew({"in": OLD}, [IN])
+    client.input.made_anew({}, [])
+    client.id = NEW
+    assert result_of(settle(client, {})) == {IN: begin}
+    assert f"reading begins at offset {begin} of 10, by auto_offset_reset: none" in caplog.text
+    assert client.input.take_settled() == {IN: True}
+    assert result_of(settle(client, {IN: None})) == {IN: begin}
+    assert client.input.take_settled() == {IN: False}
 
 
 @pytest.mark.parametrize(("reset", "begin"), [("earliest", 4), ("latest", 10)])

@@ -25,9 +25,9 @@ RECORD_S = 0.5
 class Application:
     """A member whose function takes half a second of virtual time for each record."""
 
-    def __init__(self, cluster, script=()):
+    def __init__(self, cluster, script=(), **settings):
         self.cluster, self.clock = cluster, SimpleNamespace(now_s=0.0)
-        self.member = Member(cluster, kind=DictStore)
+        self.member = Member(cluster, kind=DictStore, **settings)
         self.client = Client(cluster, self.clock, script)
         self.ended, self.handled = threading.Event(), []
         self.member.assign()
@@ -64,6 +64,41 @@ def test_aiokafka_848_and_confluent_kafka_python_552_it_polls_and_commits_within
     # Each part is committed before the next one.
     committed = [sum(offsets.values()) for offsets in application.client.commits if offsets]
     assert committed == [4, 8, 12, 16, 20, 24, 28, 32]
+
+
+def ending_after(application, polls):
+    """Have the loop end with so many polls."""
+    application.client.script = [None] * (polls - 1) + [application.ended.set]
+    application.run()
+
+
+def test_no_poll_waits_between_the_slices_of_a_restore(cluster):
+    first = Application(cluster)
+    first.run()
+    application = Application(cluster, restore_s=0.0)
+    ending_after(application, 5)
+    assert application.member.state() == cluster.expected()
+    assert application.client.waits == [True, False, True, True, True]
+
+
+def test_a_poll_waits_while_a_restore_gets_nothing(cluster):
+    first = Application(cluster)
+    first.run()
+    application = Application(cluster, restore_s=0.0)
+    application.member.access.read = lambda *_, **_more: 0
+    ending_after(application, 4)
+    assert application.client.waits == [True, False, True, True]
+
+
+def test_no_poll_waits_between_the_slices_in_which_a_standby_catches_up(cluster, monkeypatch):
+    monkeypatch.setattr("assignor.embedding.state_stores.task_stores._FOLLOW_S", 0.0)
+    first = Application(cluster)
+    first.run()
+    application = Application(cluster)
+    application.member.assign(active=False)
+    ending_after(application, 4)
+    assert application.member.state() == cluster.expected()
+    assert application.client.waits == [True, False, True, True]
 
 
 def test_a_rest_that_is_revoked_is_dropped_and_not_committed(cluster):
@@ -184,6 +219,9 @@ def test_a_record_that_always_takes_too_long_does_not_stop_other_partitions(clus
     assert starts[0] == {}
     assert len(starts) > 2
     assert all(each == {ORDERS: 1, VISITS: 16} for each in starts[1:])
+    # The second time is an error, which counts.
+    assert ["at least 2 times" in line for line in client.reports[:2]] == [True, False]
+    assert "at least 3 times" in client.reports[1]
     named = [line for line in caplog.messages if "orders [0]" in line]
     assert any("offset 1, above max_poll_interval_ms=4000" in line for line in named)
     assert any("offset 1 waits" in line for line in named)

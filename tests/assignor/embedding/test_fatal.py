@@ -66,8 +66,16 @@ def test_pauses_double_up_to_ten_seconds_and_end_with_a_successful_poll():
     waits = [errors.failed(OSError("x")).wait_ms for _ in range(10)]
     assert waits[:3] == [100, 200, 400]
     assert waits[-1] == 10_000
-    errors.succeeded()
+    assert errors.succeeded() == 10
     assert errors.failed(OSError("x")).wait_ms == 100
+
+
+def test_the_first_error_of_each_kind_in_a_row_is_known():
+    errors = PollErrors()
+    given = [OSError("x"), OSError("y"), TimeoutError(), OSError("z"), TimeoutError()]
+    assert [errors.failed(each).is_first for each in given] == [True, False, True, False, False]
+    errors.succeeded()
+    assert errors.failed(OSError("x")).is_first
 
 
 def test_the_cause_of_an_error_counts_and_a_circle_of_causes_ends():

@@ -15,6 +15,9 @@ from encoding import TopicPartition
 
 IN = TopicPartition("in", 0)
 OLD, NEW = UUID(int=1), UUID(int=2)
+_READ_SINCE = (
+    "in [0]: the topic was made anew since this member last read it; reading begins at offset"
+)
 # What holds, the offset, the facts that are unlike `log` below -> row, next offset, begin of the
 # line ("": none).
 POSITION, STATE, COPY = Held.POSITION, Held.STATE, Held.CHANGELOG
@@ -42,7 +45,7 @@ EVENTS = [
         {"known_id": NEW, "was_released": True},
         "the topic was made anew while it was not assigned (its id is another one)",
         7,
-        "in [0]: the topic was made anew since this member last read it; reading begins at",
+        f"{_READ_SINCE} 7 of 9, which the group has committed;",
     ),
     (
         POSITION,
@@ -50,7 +53,7 @@ EVENTS = [
         {"known_id": NEW, "was_released": True},
         "the topic was made anew while it was not assigned (its id is another one)",
         4,
-        "in [0]: the topic was made anew since this member last read it; reading begins at",
+        f"{_READ_SINCE} 4 of 9, by auto_offset_reset: none is committed;",
     ),
     (
         POSITION,
@@ -90,7 +93,7 @@ EVENTS = [
         {},
         "it is before the first record",
         4,
-        "in [0]: the records from offset 3 to 4 were deleted before they were read;",
+        "in [0]: the records from offset 3 to 3 were deleted before they were read;",
     ),
     (STATE, 7, {}, "the state is not ahead of the topic", 7, ""),
     (STATE, 9, {"committed": 9}, "the state is not ahead of the topic", 9, ""),

@@ -137,20 +137,24 @@ def test_a_topic_that_cannot_be_created_is_a_sentence_and_tried_again():
     assert errors == ["no rights"]
 
 
-def test_an_unavailable_cluster_is_reported_once_and_queried_again_on_a_new_connection():
+def test_an_unavailable_cluster_is_reported_once_and_queried_again_on_a_new_connection(caplog):
     cluster, errors = Cluster(words=4), []
     cluster.failure = ClusterUnavailable("no broker answered")
     provider = provider_of(cluster, on_error=errors.append)
     provider.join()
     pauses = [0.0]
-    for _ in range(12):
+    for number in range(12):
         pauses.append(provider._query(pauses[-1]))
+        cluster.failure = ClusterUnavailable(f"no broker answered {number}")
     assert pauses[1:4] == [0.2, 0.4, 0.8]
     assert max(pauses) == 60.0
     assert cluster.closed == 12
-    assert errors == ["no broker answered"]
+    assert errors == ["the cluster query failed: no broker answered"]
+    assert caplog.messages == []  # who reports the sentence logs it
+    caplog.set_level("INFO")
     cluster.failure = None
     assert looked(provider).partition_counts
+    assert caplog.messages == ["the cluster can be queried again"]
 
 
 def test_whatever_a_client_raises_the_query_is_repeated():
@@ -159,7 +163,7 @@ def test_whatever_a_client_raises_the_query_is_repeated():
     provider = provider_of(cluster, on_error=errors.append)
     provider.join()
     assert provider._query(0.0) > 0
-    assert errors == ["ZeroDivisionError: a defect"]
+    assert errors == ["the cluster query failed: ZeroDivisionError: a defect"]
     cluster.failure = None
     assert looked(provider).partition_counts
 
@@ -221,7 +225,7 @@ def test_the_thread_queries_until_the_cluster_answers(running):
     provider = running(cluster, on_error=errors.append)
     provider.join()
     until(lambda: cluster.closed > 1)
-    assert errors == ["no broker answered"]
+    assert errors == ["the cluster query failed: no broker answered"]
     cluster.failure = None
     until(lambda: provider.facts().partition_counts)
 

@@ -13,7 +13,6 @@ from assignor.embedding.loops import (
     CLOSED,
     LOOP_RULES,
     LoopFacts,
-    PollLoop,
     Step,
     Then,
     decide,
@@ -98,30 +97,6 @@ def test_each_row_is_the_row_of_an_event():
     assert [rule.name for rule in LOOP_RULES if rule.name not in decided] == []
 
 
-@pytest.fixture
-def virtual():
-    return SimpleNamespace(now_s=0.0)
-
-
-@pytest.fixture
-def loop(virtual):
-    return made(virtual)
-
-
-def made(virtual, **more):
-    given = {"max_poll_interval_ms": 4000, "max_poll_records": 500, "client_errors": KAFKA}
-    return PollLoop(**given | more, now=lambda: virtual.now_s)
-
-
-def poll(loop, virtual, records, took_s):
-    """A poll that returns so many records, which take so long; return the size of the next one."""
-    assert loop.polls(is_ended=False, is_shutdown=False)
-    loop.delivered(records)
-    virtual.now_s += took_s
-    assert loop.polls(is_ended=False, is_shutdown=False)
-    return loop.max_records
-
-
 def test_the_error_of_a_lost_position_names_partition_offset_and_remedy(loop):
     raised = loop.failed(Step.POLL, kp_errors.OffsetOutOfRangeError({IN: 3})).raised
     assert isinstance(raised, LostPosition)
@@ -181,116 +156,67 @@ def test_a_cluster_that_is_gone_is_waited_for_without_a_limit(loop, virtual):
         virtual.now_s += 60.0
 
 
+@pytest.mark.parametrize(
+    ("step", "passes", "lines"),
+    [
+        (Step.POLL, "delivered", ("poll failed (OSError: gone)", "polls succeed")),
+        (Step.PROCESS, "processed", ("what is not processed", "what was kept is processed")),
+    ],
+)
+def test_an_outage_is_two_lines_of_the_log(loop, caplog, step, passes, lines):
+    caplog.set_level("INFO")
+    error = OSError("gone") if step is Step.POLL else ClusterUnavailable("gone")
+    for _ in range(2):
+        for _ in range(9):
+            loop.failed(step, error)
+        getattr(loop, passes)()
+        getattr(loop, passes)()
+    assert [each.levelname for each in caplog.records] == ["WARNING", "INFO"] * 2
+    assert caplog.messages[0].startswith(lines[0])
+    assert caplog.messages[1].startswith(lines[1])
+    assert caplog.messages[1].endswith("again, after 9 failures")
+
+
 def test_records_that_are_kept_are_tried_again_at_least_once_a_second(loop):
     waits = [loop.failed(Step.PROCESS, ClusterUnavailable("gone")).wait_s for _ in range(9)]
     assert waits[:4] == [0.1, 0.2, 0.4, 0.8]
     assert set(waits[4:]) == {1.0}
 
 
-def test_the_first_record_is_measured_before_there_is_a_whole_batch(loop, virtual):
+def test_the_first_record_is_measured_before_there_is_a_whole_batch(loop, poll):
     assert loop.max_records == 1
-    assert poll(loop, virtual, 0, 1.0) == 1
-    assert poll(loop, virtual, 1, 0.001) is None
+    assert poll(0, 1.0) == 1
+    assert poll(1, 0.001) is None
 
 
-def test_batches_are_as_large_as_half_of_the_interval_suffices_for(loop, virtual):
-    assert poll(loop, virtual, 1, 0.5) == 4
-    assert poll(loop, virtual, 4, 2.0) == 4
+def test_batches_are_as_large_as_half_of_the_interval_suffices_for(poll):
+    assert poll(1, 0.5) == 4
+    assert poll(4, 2.0) == 4
     # Faster records count little by little.
-    assert poll(loop, virtual, 4, 0.004) == 5
-    sizes = [poll(loop, virtual, 5, 0.005) for _ in range(40)]
+    assert poll(4, 0.004) == 5
+    sizes = [poll(5, 0.005) for _ in range(40)]
     assert sizes == sorted(sizes, key=lambda size: size or 1000)
     assert sizes[-1] is None
-    assert poll(loop, virtual, 500, 10_000.0) == 1
+    assert poll(500, 10_000.0) == 1
 
 
-def test_a_consumer_without_a_limit_gets_one_after_a_batch_that_was_too_long(virtual):
-    loop = made(virtual, max_poll_records=None)
+def test_a_consumer_without_a_limit_gets_one_after_a_batch_that_was_too_long(made, poll):
+    loop = made(max_poll_records=None)
     assert loop.max_records is None
-    assert poll(loop, virtual, 1_000_000, 1.0) is None
-    assert poll(loop, virtual, 1000, 100.0) == 20
+    assert poll(1_000_000, 1.0, loop) is None
+    assert poll(1000, 100.0, loop) == 20
 
 
-def test_a_single_record_that_takes_too_long_is_named_with_what_to_do(loop, virtual, caplog):
-    poll(loop, virtual, 1, 5.0)
+def test_a_single_record_that_takes_too_long_is_named_with_what_to_do(poll, caplog):
+    poll(1, 5.0)
     [line] = caplog.messages
     assert line.startswith("5.0 s passed between two polls, above max_poll_interval_ms=4000: ")
     assert line.endswith("a single record took so long, so raise the limit")
 
 
-def handled(loop, virtual, record, took_s):
-    begin_s, virtual.now_s = virtual.now_s, virtual.now_s + took_s
-    loop.handled(record, begin_s)
-
-
-def record(partition=3, offset=9):
-    return SimpleNamespace(topic="in", partition=partition, offset=offset)
-
-
-def test_each_call_of_the_handler_that_takes_too_long_names_its_record(loop, virtual, caplog):
-    message = SimpleNamespace(topic=lambda: "in", partition=lambda: 3, offset=lambda: 10)
-    for each, took_s in ((record(), 4.0), (record(), 5.0), (record(4, 7), 4.5), (message, 60.0)):
-        handled(loop, virtual, each, took_s)
-    first, other, later = caplog.messages
-    assert first.startswith("in [3]: the function that processes records took 5.0 s for the record")
-    assert "at offset 9, above max_poll_interval_ms=4000" in first
-    assert "in [4]: " in other
-    assert "took 60.0 s for the record at offset 10," in later
-
-
-def test_a_slow_record_of_the_same_partition_is_named_once_a_minute(loop, virtual, caplog):
-    for offset in range(30):
-        handled(loop, virtual, record(offset=offset), 5.0)
-    named = [line.split("at offset ")[1].split(",")[0] for line in caplog.messages]
-    assert named == ["0", "12", "24"]
-
-
-def test_a_slow_record_is_known_until_its_partition_has_passed_it(loop, virtual):
-    handled(loop, virtual, record(3, 7), 5.0)
-    handled(loop, virtual, record(4, 1), 0.1)
-    handled(loop, virtual, record(3, 6), 0.1)
-    assert loop.slow == {TopicPartition("in", 3): 7}
-    handled(loop, virtual, record(3, 7), 0.1)
-    assert loop.slow == {}
-
-
-def test_the_pause_of_a_record_that_was_named_is_not_reported_too(loop, virtual, caplog):
-    loop.delivered()
-    handled(loop, virtual, record(), 5.0)
-    assert loop.polls(is_ended=False, is_shutdown=False)
-    [line] = caplog.messages
-    assert line.endswith("raise the limit")
-    assert "max_poll_records" not in line
-
-
-def test_a_record_above_the_session_alone_is_no_reason_for_smaller_batches(virtual, caplog):
-    loop = made(virtual, session_timeout_ms=3000)
-    loop.delivered()
-    for each in (0.1, 3.5):
-        handled(loop, virtual, record(), each)
-    assert loop.polls(is_ended=False, is_shutdown=False)
-    [line] = caplog.messages
-    assert "above session_timeout_ms=3000" in line
-    assert line.endswith("a single record took so long, so raise the limit")
-
-
-def test_settings_have_the_names_of_their_client(virtual, caplog):
-    loop = made(
-        virtual,
-        setting_names={"max_poll_interval_ms": "max.poll.interval.ms", "max_poll_records": "size"},
-    )
-    poll(loop, virtual, 2, 5.0)
-    loop.delivered()
-    handled(loop, virtual, record(), 5.0)
-    pause, slow = caplog.messages
-    assert "above max.poll.interval.ms=4000: " in pause
-    assert pause.endswith("; lower size, or raise the limit")
-    assert "above max.poll.interval.ms=4000: " in slow
-
-
 @pytest.mark.parametrize(("session_ms", "slice_s"), [(None, 2.0), (3000, 1.5), (45_000, 2.0)])
-def test_a_slice_ends_at_half_of_the_shorter_limit(virtual, session_ms, slice_s):
-    loop = made(virtual, session_timeout_ms=session_ms)
+def test_a_slice_ends_at_half_of_the_shorter_limit(virtual, made, session_ms, slice_s):
+    loop = made(session_timeout_ms=session_ms)
     loop.delivered()
     virtual.now_s += slice_s - 0.01
     assert not loop.is_slice_over()

@@ -45,6 +45,7 @@ class Consumer:
 
 def assignor(*, failed=None, shutdown=False):
     return SimpleNamespace(
+        membership=SimpleNamespace(has_left=lambda: True),
         failed=failed,
         shutdown_requested=shutdown,
         check_attached_to=lambda _: None,

@@ -12,6 +12,7 @@ from assignor.adapters.kafka_python import KafkaChangelogs
 from assignor.embedding import MemberStopped
 from tests.assignor.adapters.confluent.harness import GROUP, LIMIT_S, committed, servers_of
 from tests.assignor.embedding.clusters import until
+from tests.log_records import records_of
 
 COUNTING = (
     Topology()
@@ -101,6 +102,27 @@ def test_a_function_that_processes_records_may_not_poll_or_commit(broker, consum
         until(lambda: sum(committed(broker).values()) == 1 or failures)
     assert not failures
     assert refused == ["poll", "consume", "commit"]
+
+
+def test_a_record_that_is_too_slow_is_one_warning(broker, consumer, monkeypatch, caplog):
+    monkeypatch.setitem(MANUAL, "max.poll.interval.ms", 3000)
+    monkeypatch.setitem(MANUAL, "session.timeout.ms", 3000)
+    slow = []
+
+    def handle(message, state):
+        if not slow:
+            slow.append(message.offset())
+            until(lambda: broker.groups()[GROUP].members == ())
+        count(message, state)
+
+    write(broker, "a")
+    with running(broker, consumer, handle) as (_, _, failures):
+        until(lambda: sum(committed(broker).values()) == 1 or failures)
+    assert not failures
+    lines = [each for each in records_of(caplog) if each.name.startswith("assignor")]
+    [line] = [each.getMessage() for each in lines if "exist yet" not in each.getMessage()]
+    assert line.startswith("words [1]: the function that processes records took ")
+    assert "this member left the group meanwhile" in line
 
 
 def test_what_would_process_nothing_or_commit_too_early_is_refused(consumer):

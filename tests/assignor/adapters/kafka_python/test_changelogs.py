@@ -181,6 +181,15 @@ def test_settings_that_decide_how_state_is_written_are_refused(name):
         KafkaChangelogs(bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=1, **{name: None})
 
 
+def test_settings_of_the_input_do_not_slow_a_restore(broker):
+    of_input = {"max_poll_records": 1, "fetch_min_bytes": 1_000_000, "fetch_max_wait_ms": 60_000}
+    with closing(
+        ChangelogReader({"bootstrap_servers": broker.bootstrap_servers} | of_input)
+    ) as reader:
+        config = reader._consumer.config
+        assert [config[name] for name in of_input] == [5000, 1, 500]
+
+
 class Unready:
     """A consumer of a changelog whose first offsets cannot be read."""
 

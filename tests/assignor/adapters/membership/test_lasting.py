@@ -138,6 +138,28 @@ def test_a_missing_source_topic_is_reported_once_after_ten_seconds(warnings, vir
     assert lines() == [("INFO", NOTE)], "the report is logged by whom it is made to"
 
 
+def test_a_topic_that_was_known_is_reported_sooner(warnings, virtual):
+    def lead(*missing):
+        warnings.begin_join()
+        topics = dict.fromkeys(missing, "words")
+        warnings.decided(missing, frozenset(missing), virtual.start, missing_topics=topics)
+
+    lead()
+    lead(NOTE)
+    virtual.pass_s(2.9)
+    assert virtual.reports == []
+    virtual.pass_s(0.2)
+    assert len(virtual.reports) == 1
+    # Another member has led since: this one may not know the topic yet.
+    lead()
+    warnings.begin_join()
+    lead(NOTE)
+    virtual.pass_s(9.9)
+    assert len(virtual.reports) == 1
+    virtual.pass_s(0.2)
+    assert len(virtual.reports) == 2
+
+
 def test_a_report_may_close_the_member(virtual):
     made = LastingWarnings(lambda _: made.close(), topic_after_s=0, now=lambda: virtual.now_s)
     made.decided([NOTE], {NOTE}, virtual.start, missing_topics={NOTE: "words"})

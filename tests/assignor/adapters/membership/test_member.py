@@ -54,6 +54,22 @@ def test_a_cooperative_member_that_the_group_removed_has_lost_everything():
     assert (subscription.prev_tasks, subscription.native.owned_generation) == ((), -1)
 
 
+def test_a_loss_whose_cause_is_logged_is_no_warning(caplog):
+    caplog.set_level("INFO")
+    first = Member(1)
+    levels = []
+    for generation, has_cause in enumerate((False, True, False)):
+        rebalance(first, {"m1": first}, generation + 1)
+        caplog.clear()
+        first.generation.generation_id = -1
+        if has_cause:
+            assert first.assignor.membership.has_left()
+        first.joined("m1")
+        lines = records_of(caplog)
+        levels += [each.levelname for each in lines if "membership=lost" in each.getMessage()]
+    assert levels == ["WARNING", "INFO", "WARNING"]
+
+
 def test_a_pin_up_to_2_3_keeps_a_member_eager():
     pinned = Member(1, upgrade_from="2.3")
     assert pinned.assignor.supported_protocols() == [RebalanceProtocol.EAGER]

@@ -72,7 +72,7 @@ def test_a_topic_made_anew_is_processed_whole_by_the_next_owner(
     assert handled(after) == 14
     [line] = lines(caplog)
     assert (
-        f"state has its former one up to offset 10; all records of the new one, offsets 0 to {end}"
+        "state has its former one up to offset 10; all records of the new one, from offset 0 on, "
         in line
     )
     # And the owner after it knows the new id.
@@ -94,6 +94,18 @@ def test_a_topic_made_anew_while_its_task_runs_is_processed_whole(cluster, owner
     assert handled(owner) == 19
     assert owner.steps.names.count("input") == looks + 1
     assert len(lines(caplog)) == 1
+
+
+@pytest.mark.parametrize("is_logged", [False, True])
+def test_a_topic_made_anew_is_one_warning_for_its_position_and_its_state(
+    cluster, owner, caplog, is_logged
+):
+    caplog.set_level("INFO")
+    cluster.topic_ids, cluster.ends = {"orders": NEW}, {ORDERS: 4}
+    owner.stores.process(PolledBatch({}, {ORDERS: 0}, {ORDERS: is_logged}), owner.count)
+    assert handled(owner) == 10
+    [line] = [each for each in caplog.records if "the topic was made anew" in each.getMessage()]
+    assert line.levelname == ("INFO" if is_logged else "WARNING")
 
 
 def test_records_that_a_topic_has_lost_are_not_processed_twice_and_new_ones_are(
@@ -292,9 +304,9 @@ def test_a_task_without_stores_has_no_state_to_compare(cluster):
     offsets.look(copy, ORDERS, 3)
     assert made.steps.names == []
     # A topic that was made anew is read from its first record, and all of them are processed.
-    offsets.settled = frozenset({ORDERS})
+    offsets.settled = {ORDERS: True}
     offsets.take_over([copy], {TASK: INPUTS})
-    assert (copy.inputs, offsets.settled) == ({VISITS: 4}, frozenset())
+    assert (copy.inputs, offsets.settled) == ({VISITS: 4}, {})
     made.stores.close()
 
 
