@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from probing import find_release
-from probing import releases as data
+from probing import upgrades as data
 from system_tests.sim import BounceOptions, OptionError
 from system_tests.sim.world import RESTARTS, Dimensions, StateRates
 

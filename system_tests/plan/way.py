@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from probing import Direction, Release, find_release, upgrade_path
-from probing import releases as data
+from probing import upgrades as data
 from system_tests.matrix import route
 from system_tests.plan.changes.formats import (
     changed_formats,
