@@ -1,6 +1,11 @@
 """Subscription and assignment in Kafka Streams' layouts, versions 1 to 11, from one schema."""
 
-from encoding.kafka.assignment import decode_assignment, encode_assignment, read_assignment
+from encoding.kafka.assignment import (
+    decode_assignment,
+    encode_assignment,
+    host_map_bytes,
+    read_assignment,
+)
 from encoding.kafka.compiled import array_of, minimal_size, reader
 from encoding.kafka.schema import (
     EARLIEST_PROBEABLE_VERSION,
@@ -37,6 +42,7 @@ __all__ = [
     "decode_subscription",
     "encode_assignment",
     "encode_subscription",
+    "host_map_bytes",
     "minimal_size",
     "read_assignment",
     "read_subscription",
