@@ -1,4 +1,10 @@
-"""Encode and decode subscription and assignment blobs in every version, and routing views."""
+"""Encode and decode subscription and assignment blobs in every version, and routing views.
+
+Names of `encoding.view` and `encoding.inspection` are loaded with the first of them.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
 
 from encoding.kafka import (
     EARLIEST_PROBEABLE_VERSION,
@@ -6,19 +12,13 @@ from encoding.kafka import (
     KNOWN_VERSIONS,
     Assignment,
     FutureSubscription,
-    Piece,
     Subscription,
-    assignment_from_fields,
-    assignment_to_fields,
     decode_assignment,
     decode_subscription,
     encode_assignment,
     encode_subscription,
-    explain,
     read_assignment,
     read_subscription,
-    subscription_from_fields,
-    subscription_to_fields,
 )
 from encoding.native import (
     EARLIEST_NATIVE_VERSION,
@@ -45,28 +45,14 @@ from encoding.primitives import (
     TaskId,
     TaskOffsetSums,
     TopicPartition,
+    ViewForm,
     shown,
     task_order,
 )
-from encoding.view import (
-    View,
-    ViewForm,
-    ViewForms,
-    ViewMismatch,
-    ViewReference,
-    apply_delta,
-    build_view,
-    choose_view_form,
-    decode_reference,
-    decode_view,
-    encode_delta,
-    encode_reference,
-    encode_view,
-    encode_view_forms,
-    partitions_by_host,
-    view_checksum,
-    view_reference,
-)
+
+if TYPE_CHECKING:
+    from encoding.inspection import *  # noqa: F403 those of its names that are in `__all__`
+    from encoding.view import *  # noqa: F403 those of its names that are in `__all__`
 
 __all__ = [
     "EARLIEST_NATIVE_VERSION",
@@ -129,3 +115,13 @@ __all__ = [
     "view_checksum",
     "view_reference",
 ]
+
+if not TYPE_CHECKING:  # otherwise a type checker accepts every name
+
+    def __getattr__(name: str) -> object:
+        """Load a name of `encoding.view` or `encoding.inspection`."""
+        for package in ("encoding.view", "encoding.inspection") if name in __all__ else ():
+            module = importlib.import_module(package)
+            if name in module.__all__:
+                return getattr(module, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,7 @@
 """Version probing (KIP-268): decision tables of member and leader, without I/O.
 
-A leader needs nothing of a member: names of `probing.member` are loaded with the first of them.
+A leader needs nothing of a member, and neither needs a path between releases: names of
+`probing.member` and `probing.upgrades` are loaded with the first of them.
 """
 
 import importlib
@@ -19,21 +20,14 @@ from probing.leader import (
 )
 from probing.releases import (
     NEWEST_KAFKA,
-    PATH_RULES,
     RELEASES,
-    Bounce,
-    BounceReason,
-    Direction,
     LeaderModel,
     MemberModel,
     RebalanceProtocol,
     Release,
     ReleaseError,
     Standing,
-    UpgradePath,
     find_release,
-    upgrade_from_value,
-    upgrade_path,
 )
 from probing.versions import (
     ASSIGNMENT_PROTOCOL,
@@ -45,6 +39,7 @@ from probing.versions import (
 
 if TYPE_CHECKING:
     from probing.member import *  # noqa: F403 all its names are in `__all__`
+    from probing.upgrades import *  # noqa: F403 those of its names that are in `__all__`
 
 __all__ = [
     "ASSIGNMENT_PROTOCOL",
@@ -109,7 +104,9 @@ __all__ = [
 if not TYPE_CHECKING:  # otherwise a type checker accepts every name
 
     def __getattr__(name: str) -> object:
-        """Load a name of `probing.member`."""
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(importlib.import_module("probing.member"), name)
+        """Load a name of `probing.member` or `probing.upgrades`."""
+        for package in ("probing.member", "probing.upgrades") if name in __all__ else ():
+            module = importlib.import_module(package)
+            if name in module.__all__:
+                return getattr(module, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,7 +8,8 @@ from typing import Any, Final
 from assignor.errors import TaskAssignmentError
 from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, ClientInput
 from encoding import TaskId, shown
-from encoding.primitives import has_half_pair, is_integer
+from encoding.inspection import is_integer
+from encoding.primitives import has_half_pair
 
 _LAG_BY_WORD = {"running": LAG_RUNNING, "unknown": LAG_UNKNOWN}
 _QUOTED_CHARS = 100

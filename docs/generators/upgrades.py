@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from probing import find_release
-from probing.releases import NOT_RUN, seen_with
+from probing.upgrades import NOT_RUN, seen_with
 from system_tests.matrix.markdown import first_releases, render_page
 from system_tests.matrix.store import read
 from system_tests.plan import (

@@ -1,34 +1,51 @@
 """Subscription and assignment in Kafka Streams' layouts, versions 1 to 11, from one schema."""
 
-from encoding.kafka.assignment import decode_assignment, encode_assignment, read_assignment
-from encoding.kafka.explanation import Piece, explain
-from encoding.kafka.json_fields import (
-    assignment_from_fields,
-    assignment_to_fields,
-    subscription_from_fields,
-    subscription_to_fields,
+from encoding.kafka.assignment import (
+    decode_assignment,
+    encode_assignment,
+    host_map_bytes,
+    read_assignment,
 )
-from encoding.kafka.schema import EARLIEST_PROBEABLE_VERSION, KAFKA_VERSIONS, KNOWN_VERSIONS
-from encoding.kafka.subscription import decode_subscription, encode_subscription, read_subscription
+from encoding.kafka.compiled import array_of, minimal_size, reader
+from encoding.kafka.schema import (
+    EARLIEST_PROBEABLE_VERSION,
+    KAFKA_VERSIONS,
+    KINDS,
+    KNOWN_VERSIONS,
+    STRUCTURES,
+    SUBSCRIPTION,
+    Field,
+    rows_of,
+)
+from encoding.kafka.subscription import (
+    AS_READ,
+    decode_subscription,
+    encode_subscription,
+    read_subscription,
+)
 from encoding.kafka.values import Assignment, FutureSubscription, Subscription
 
 __all__ = [
+    "AS_READ",
     "EARLIEST_PROBEABLE_VERSION",
     "KAFKA_VERSIONS",
+    "KINDS",
     "KNOWN_VERSIONS",
+    "STRUCTURES",
+    "SUBSCRIPTION",
     "Assignment",
+    "Field",
     "FutureSubscription",
-    "Piece",
     "Subscription",
-    "assignment_from_fields",
-    "assignment_to_fields",
+    "array_of",
     "decode_assignment",
     "decode_subscription",
     "encode_assignment",
     "encode_subscription",
-    "explain",
+    "host_map_bytes",
+    "minimal_size",
     "read_assignment",
     "read_subscription",
-    "subscription_from_fields",
-    "subscription_to_fields",
+    "reader",
+    "rows_of",
 ]

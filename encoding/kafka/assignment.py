@@ -13,6 +13,7 @@ map with a topic number that the dictionary lacks are refused.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -41,7 +42,7 @@ from encoding.primitives import (
     TopicPartition,
 )
 
-__all__ = ["decode_assignment", "encode_assignment", "read_assignment"]
+__all__ = ["decode_assignment", "encode_assignment", "host_map_bytes", "read_assignment"]
 
 _NAME = "assignment"
 _KIND = f"{_NAME} "
@@ -80,6 +81,16 @@ def encode_assignment(value: Assignment) -> bytes:
         common = extras.commonly_supported_version
         parts.append(native.write_trailer(_NAME, value, extras, common))
     return b"".join(parts)
+
+
+def host_map_bytes(value: Assignment) -> int:
+    """Return how many bytes the host maps add to an assignment in a Kafka version."""
+    return len(_shared_bytes(_PLANS[value.version], value)) - _empty_host_bytes(value.version)
+
+
+@cache
+def _empty_host_bytes(version: int) -> int:
+    return len(_shared_bytes(_PLANS[version], Assignment(version=version)))
 
 
 def decode_assignment(data: bytes, known_versions: Collection[int] = KNOWN_VERSIONS) -> Assignment:

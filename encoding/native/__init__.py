@@ -2,24 +2,29 @@
 
 from encoding.native.body import (
     KAFKAS,
+    LIMITS,
     extras_of,
     latest_native_version,
+    numbering_in,
+    pairs_of,
     read_body,
     read_trailer,
     trailer_in,
     write_blob,
     write_trailer,
 )
-from encoding.native.explanation import body_pieces
-from encoding.native.json_fields import native_from_fields, native_to_fields
 from encoding.native.schema import (
     EARLIEST_NATIVE_VERSION,
     EMULATED_VERSIONS,
     MAX_SUBTOPOLOGIES,
+    NATIVE_KINDS,
     NATIVE_VERSIONS,
     READABLE_SINCE,
+    NativeField,
 )
+from encoding.native.task_numbers import Numbering, read_numbering
 from encoding.native.topology_rows import ReachedRow, SubtopologyRow
+from encoding.native.value_types import TYPES
 from encoding.native.values import (
     NativeAssignment,
     NativeSubscription,
@@ -31,21 +36,26 @@ __all__ = [
     "EARLIEST_NATIVE_VERSION",
     "EMULATED_VERSIONS",
     "KAFKAS",
+    "LIMITS",
     "MAX_SUBTOPOLOGIES",
+    "NATIVE_KINDS",
     "NATIVE_VERSIONS",
     "READABLE_SINCE",
+    "TYPES",
     "NativeAssignment",
+    "NativeField",
     "NativeSubscription",
+    "Numbering",
     "PartitionRange",
     "ReachedRow",
     "SubtopologyRow",
-    "body_pieces",
     "extras_of",
     "latest_native_version",
-    "native_from_fields",
-    "native_to_fields",
+    "numbering_in",
+    "pairs_of",
     "partition_ranges",
     "read_body",
+    "read_numbering",
     "read_trailer",
     "trailer_in",
     "write_blob",

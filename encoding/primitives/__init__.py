@@ -21,14 +21,6 @@ from encoding.primitives.java_text import (
     encode_utf8,
     encode_utf16,
 )
-from encoding.primitives.json_rows import (
-    is_integer,
-    is_row,
-    partitions_of_rows,
-    sums_of_rows,
-    task_of_row,
-    wrong,
-)
 from encoding.primitives.mappings import (
     ByName,
     ClientTags,
@@ -49,6 +41,7 @@ from encoding.primitives.varints import (
     unzigzag,
     zigzag,
 )
+from encoding.primitives.view_form import ViewForm
 
 __all__ = [
     "EMPTY",
@@ -72,6 +65,7 @@ __all__ = [
     "TaskId",
     "TaskOffsetSums",
     "TopicPartition",
+    "ViewForm",
     "WireFault",
     "block",
     "decode_java_utf",
@@ -85,14 +79,8 @@ __all__ = [
     "encode_varints",
     "has_half_pair",
     "is_block",
-    "is_integer",
-    "is_row",
-    "partitions_of_rows",
     "shown",
-    "sums_of_rows",
-    "task_of_row",
     "task_order",
     "unzigzag",
-    "wrong",
     "zigzag",
 ]

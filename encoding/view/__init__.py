@@ -1,5 +1,6 @@
 """The routing view: which host runs which task, in full, as a delta, or as a reference."""
 
+from encoding.primitives import ViewForm
 from encoding.view.codec import decode_reference, decode_view, encode_reference, encode_view
 from encoding.view.columns import (
     View,
@@ -18,7 +19,6 @@ from encoding.view.delta import (
     encode_delta,
     encode_view_forms,
 )
-from encoding.view.form import ViewForm
 
 __all__ = [
     "View",

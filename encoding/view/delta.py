@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from encoding.primitives import DecodeError, HostInfo, encode_varint
+from encoding.primitives import DecodeError, HostInfo, ViewForm, encode_varint
 from encoding.view.bits import (
     VIEW_VERSION,
     Int64Column,
@@ -53,7 +53,6 @@ from encoding.view.columns import (
     view_checksum,
     view_reference,
 )
-from encoding.view.form import ViewForm
 
 __all__ = [
     "ViewForms",

@@ -1,4 +1,4 @@
-"""Kafka Streams releases, their protocol versions, and upgrade paths between them."""
+"""Kafka Streams releases and their protocol versions."""
 
 from probing.releases.behaviour import LeaderModel, MemberModel
 from probing.releases.lookup import (
@@ -13,66 +13,32 @@ from probing.releases.lookup import (
     parse_order,
 )
 from probing.releases.rows import (
-    FORMER_ANSWER,
+    BRIDGE_SERIES,
+    FIRST_PATCH_WITHOUT_EAGER,
     ISSUES,
     LAST_EAGER_SERIES,
-    NOT_RUN,
-    ONE_WAY_FORMATS,
     PIN_BY_LAST_SERIES,
+    RELEASE_TABLES,
     WITHOUT_EAGER,
-    FormatRow,
-    OneWayFormat,
-    seen_with,
-)
-from probing.releases.upgrade_notes import (
-    formats_between,
-    former_answer_is_unreadable,
-    one_way_formats_between,
-    pin_that_keeps,
-    setting_notes,
-)
-from probing.releases.upgrade_paths import (
-    PATH_RULES,
-    Bounce,
-    BounceReason,
-    Direction,
-    UpgradePath,
-    upgrade_from_value,
-    upgrade_path,
 )
 
 __all__ = [
-    "FORMER_ANSWER",
+    "BRIDGE_SERIES",
+    "FIRST_PATCH_WITHOUT_EAGER",
     "ISSUES",
     "LAST_EAGER_SERIES",
     "NEWEST_KAFKA",
-    "NOT_RUN",
-    "ONE_WAY_FORMATS",
-    "PATH_RULES",
     "PIN_BY_LAST_SERIES",
     "RELEASES",
+    "RELEASE_TABLES",
     "WITHOUT_EAGER",
-    "Bounce",
-    "BounceReason",
-    "Direction",
-    "FormatRow",
     "LeaderModel",
     "MemberModel",
-    "OneWayFormat",
     "RebalanceProtocol",
     "Release",
     "ReleaseError",
     "Standing",
     "UpgradeFrom",
-    "UpgradePath",
     "find_release",
-    "formats_between",
-    "former_answer_is_unreadable",
-    "one_way_formats_between",
     "parse_order",
-    "pin_that_keeps",
-    "seen_with",
-    "setting_notes",
-    "upgrade_from_value",
-    "upgrade_path",
 ]

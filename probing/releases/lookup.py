@@ -233,9 +233,9 @@ def _upgrade_from_row(value: str, *, name: str) -> UpgradeFrom:
         if eager or was_eager
         else RebalanceProtocol.COOPERATIVE,
         formats=tuple(
-            row.name
-            for row in data.KEPT_FORMATS
-            if value_order <= _order(row.last_old_series) and order >= _order(row.honoured_since)
+            format_name
+            for format_name, last_old_series, honoured_since in data.KEPT_FORMATS
+            if value_order <= _order(last_old_series) and order >= _order(honoured_since)
         ),
         why=why,
     )

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from assignor.adapters.membership import offered_protocol
 from probing import RebalanceProtocol, Release, UpgradePath, find_release, upgrade_path
-from probing.releases import former_answer_is_unreadable
+from probing.upgrades import former_answer_is_unreadable
 from system_tests.live.options import Switches
 
 _COOPERATIVE = RebalanceProtocol.COOPERATIVE.value

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from probing import find_release
-from probing.releases import formats_between
+from probing.upgrades import formats_between
 from system_tests.matrix.expectation import CellOutcome, Expectation, Kind, expect
 from system_tests.matrix.kip268 import COLUMNS, ROWS, KipCell
 from system_tests.matrix.store import Verdict

@@ -6,7 +6,7 @@ from shlex import quote
 from typing import Any, Final, TypeVar
 
 from probing import find_release
-from probing import releases as data
+from probing import upgrades as data
 from system_tests.sim import BounceOptions, OptionError
 from system_tests.sim.world import RESTARTS, Dimensions, StateRates
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from probing import EARLIEST_NATIVE_VERSION, HELD_BACK, LeaderModel, Release, upgrade_path
 from probing import releases as data
 from probing.features import ASSIGNMENT_PROTOCOL
+from probing.upgrades import setting_notes
 from system_tests.sim import KNOWN, Shape
 from system_tests.sim.world import behaviour_of
 
@@ -45,7 +46,7 @@ def notes_of(
     """
     notes: list[Note] = []
     for old, new in pairwise(stops):
-        texts = data.setting_notes(old, new)
+        texts = setting_notes(old, new)
         texts += _series_notes(new) if stops[0].order < _FIRST_WITHOUT_PIN else []
         texts += _former_task_notes(old, new)
         texts += _thread_notes(old, new, threads)

@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from probing import Release, find_release
-from probing.releases import former_answer_is_unreadable
+from probing.upgrades import former_answer_is_unreadable
 from system_tests.option_fields import MAX_MEMBERS, MAX_SESSION_MS
 from system_tests.plan.exactly_once import is_guarantee
 from system_tests.plan.group import SimulatedGroup

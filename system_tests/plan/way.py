@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from probing import Direction, Release, find_release, upgrade_path
-from probing import releases as data
+from probing import upgrades as data
 from system_tests.matrix import route
 from system_tests.plan.changes.formats import (
     changed_formats,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from probing import LeaderModel, Release, UpgradePath, upgrade_path
-from probing.releases import formats_between, former_answer_is_unreadable
+from probing.upgrades import formats_between, former_answer_is_unreadable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

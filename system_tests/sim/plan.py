@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from probing import Bounce, RebalanceProtocol, Release
-from probing.releases import former_answer_is_unreadable
+from probing.upgrades import former_answer_is_unreadable
 from system_tests.sim.known_issues import path_between
 from system_tests.sim.world.behaviour import behaviour_of, find_program
 from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions

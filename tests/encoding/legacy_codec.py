@@ -1,7 +1,7 @@
 """A second codec, written by hand for versions 1, 2, 3, 6 and 11: the oracle of the first.
 
 It shares no code with the package: plain structs, byte by byte, from and to canonical fields (see
-`encoding/kafka/json_fields.py`). It is slow, does not check its input, and is simple enough to
+`encoding/inspection/fields.py`). It is slow, does not check its input, and is simple enough to
 compare with the layout by reading.
 """
 

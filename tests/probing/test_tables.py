@@ -13,7 +13,7 @@ from probing.tables import TableError, read_table
 ROOT = Path(probing.__file__).parents[1]
 FILES = {
     "probing/releases/releases.toml": "probing/releases/rows.py",
-    "probing/releases/experiments.toml": "probing/releases/rows.py",
+    "probing/releases/experiments.toml": "probing/upgrades/formats.py",
     "probing/features/kafka_levels.toml": "probing/features/kafka_table.py",
     "system_tests/plan/changes/changes.toml": "system_tests/plan/changes/rows.py",
     "system_tests/plan/changes/streams.toml": "system_tests/plan/changes/rows.py",

@@ -29,6 +29,7 @@ from encoding import (
     TopicPartition,
     ViewForm,
 )
+from encoding.kafka import host_map_bytes
 from probing import EARLIEST_NATIVE_VERSION, AnswerDecision, Content
 
 # A host map exists from this version on; native bodies carry a view instead.
@@ -77,13 +78,12 @@ def write_answers(
         )
         for answer in decided
     }
-    host_bytes = _host_bytes(answers)
     budget = fit_group(
         [
             MemberBytes(
                 member_id=name,
                 subscription=sizes[name],
-                answer_by_form=_bytes_by_form(answer, views.get(name, {}), host_bytes),
+                answer_by_form=_bytes_by_form(answer, views.get(name, {})),
                 protocol=protocol_bytes(
                     topics=topics, partitions=answer.partitions, member_id=name
                 ),
@@ -204,26 +204,11 @@ def _latest_version(generation: Generation, member_id: str) -> int:
     return max((v for v in known if v <= latest), default=EARLIEST_NATIVE_VERSION)
 
 
-def _host_bytes(answers: Mapping[str, MemberAnswer]) -> dict[int, int]:
-    """Bytes of Kafka's host maps, by version of the answer; all answers have the same maps."""
-    one_by_version = {
-        answer.assignment.version: answer
-        for answer in answers.values()
-        if answer.assignment.partitions_by_host
-    }
-    return {
-        version: len(answer.user_data) - len(_with_routing(answer, ViewForm.NONE, {}).user_data)
-        for version, answer in one_by_version.items()
-    }
-
-
-def _bytes_by_form(
-    answer: MemberAnswer, view: Mapping[str, bytes], host_bytes: Mapping[int, int]
-) -> dict[ViewForm, int]:
+def _bytes_by_form(answer: MemberAnswer, view: Mapping[str, bytes]) -> dict[ViewForm, int]:
     """Bytes of an answer with each form of the view that its member can use."""
     size = len(answer.user_data) - sum(map(_field_bytes, views_in(answer.assignment).values()))
     if answer.assignment.partitions_by_host:
-        return {ViewForm.FULL: size, ViewForm.NONE: size - host_bytes[answer.assignment.version]}
+        return {ViewForm.FULL: size, ViewForm.NONE: size - host_map_bytes(answer.assignment)}
     with_view = {
         ViewForm(name.removeprefix("view_")): size + len(data) + _KEY_AND_LENGTH
         for name, data in view.items()

@@ -16,7 +16,7 @@ from functools import partial
 from assignor.errors import TaskAssignmentError
 from assignor.rebalance.leader.answer_bytes import MemberAnswer, write_answers
 from assignor.rebalance.leader.answer_checks import check_answers, tasks_of
-from assignor.rebalance.leader.fault_isolation import answer_with_quarantine
+from assignor.rebalance.leader.fault_isolation import answer_with_quarantine, search_runs
 from assignor.rebalance.leader.generation import Generation, Group, decide_versions
 from assignor.rebalance.leader.knowledge import LeaderMemory, unknown_topic
 from assignor.rebalance.leader.placements import Placement
@@ -67,14 +67,12 @@ def lead(group: Group) -> Replies:
     """Decide the versions, place the tasks, write the answers.
 
     Raises:
-        LeaderRefused: a leader of this release fails on the group's versions, as Kafka's did.
         TaskAssignmentError: no answers pass the checks.
     """
-    if not group.parts.defends:
-        return _reply(decide_versions(group, {}), place_tasks)
     replies, fault = answer_with_quarantine(
         partial(_reply_or_keep, group),
         [m.member_id for m in group.members if m.member_id != group.inputs.leader_id],
+        runs=search_runs(len(group.members) + len(group.plan.partitions_by_task)),
         otherwise=lambda why: _checked(decide_versions(group, {}), partial(keep_tasks, why=why)),
     )
     return replace(replies, faults=(fault,)) if fault else replies
@@ -99,12 +97,12 @@ def _reply_or_keep(group: Group, ignored: Mapping[str, str]) -> Replies:
 
 def _checked(generation: Generation, place: Callable[[Generation], Placement]) -> Replies:
     """Answer the group; a TaskAssignmentError if the answers contradict each other or the plan."""
-    replies = _reply(generation, place)
+    replies = reply(generation, place)
     check_answers(replies.answers, generation.plan, generation.settings.release.readable_versions)
     return replies
 
 
-def _reply(generation: Generation, place: Callable[[Generation], Placement]) -> Replies:
+def reply(generation: Generation, place: Callable[[Generation], Placement]) -> Replies:
     """Place the tasks, withhold those that other members still own, write the answers."""
     plan, topologies = generation.plan, generation.topologies
     placement = topologies.place(
@@ -121,6 +119,7 @@ def _reply(generation: Generation, place: Callable[[Generation], Placement]) -> 
             plan,
             placement,
             claims=generation.claims,
+            memory=generation.memory.claims,
             now_ms=generation.inputs.now_ms,
         )
     answers, left_out = write_answers(generation, safe)
@@ -134,7 +133,9 @@ def _reply(generation: Generation, place: Callable[[Generation], Placement]) -> 
         withheld=safe.withheld_by_member,
         memory=replace(
             safe.memory,
-            claims=generation.claims.remembered(given, safe.unassigned, plan),
+            claims=generation.claims.remembered(
+                generation.memory.claims, given, safe.unassigned, plan
+            ),
             topologies=topologies.memory,
         ),
         transient=generation.transient | safe.transient,

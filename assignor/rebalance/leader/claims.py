@@ -36,8 +36,8 @@ class ClaimMemory:
         withheld: task -> consecutive rebalances in which no member got it, as it was claimed; after
             the first one only those whose claimant had taken the previous answer.
         waited: task -> the same, counting all of them.
-        doubted: member id -> rebalances in which it claimed a task that it had to revoke or that
-            another member got, minus those in which it did not.
+        doubted: member id -> consecutive rebalances in which it claimed a task that it had to
+            revoke or that another member got. It is for the operator: no claim depends on it.
     """
 
     given: Mapping[TaskId, str] = field(default_factory=dict)
@@ -61,14 +61,12 @@ class Claims:
     Attributes:
         by_member: member id -> tasks of which it reports to own a partition or to have run them.
         ignored: member id -> those of them that are not believed.
-        memory: of the rebalances before.
         warnings: a sentence for each member that keeps claiming.
         uninformed: members that report that they did not take the previous answer.
     """
 
     by_member: Mapping[str, AbstractSet[TaskId]]
     ignored: Mapping[str, AbstractSet[TaskId]]
-    memory: ClaimMemory
     warnings: tuple[str, ...]
     uninformed: AbstractSet[str] = frozenset()
 
@@ -77,44 +75,43 @@ class Claims:
         return task not in self.ignored.get(member_id, ())
 
     def remembered(
-        self, given: Mapping[TaskId, str], waiting: Iterable[TaskId], plan: TaskPlan
+        self,
+        before: ClaimMemory,
+        given: Mapping[TaskId, str],
+        waiting: Iterable[TaskId],
+        plan: TaskPlan,
     ) -> ClaimMemory:
         """The memory after this rebalance.
 
         Args:
+            before: the memory that the claims were checked with.
             given: task -> member that gets it now.
             waiting: tasks that no member gets, since another one claims them.
             plan: all tasks; others are forgotten.
         """
-        before, waits = self.memory, frozenset(waiting)
+        waits = frozenset(waiting)
         insists = {
             member
             for member, tasks in self.by_member.items()
             if member not in self.uninformed
             and (self.ignored.get(member) or any(before.withheld.get(t) for t in tasks & waits))
         }
-        # The count falls as slowly as it rises, so that claiming now and then does not help.
-        doubted = {
-            m: n - (m not in self.uninformed)
-            for m, n in before.doubted.items()
-            if m in self.by_member
-        }
-        doubted |= {m: before.doubted.get(m, 0) + 1 for m in insists}
         kept = {t: m for t, m in before.given.items() if t in plan.partitions_by_task}
         return ClaimMemory(
             given={**kept, **given},
-            withheld=self._withheld(waits),
+            withheld=self._withheld(before.withheld, waits),
             waited={task: before.waited.get(task, 0) + 1 for task in sorted(waits)},
-            doubted={m: rounds for m, rounds in sorted(doubted.items()) if rounds},
+            doubted={m: before.doubted.get(m, 0) + 1 for m in sorted(insists)},
         )
 
-    def _withheld(self, waits: AbstractSet[TaskId]) -> dict[TaskId, int]:
+    def _withheld(
+        self, before: Mapping[TaskId, int], waits: AbstractSet[TaskId]
+    ) -> dict[TaskId, int]:
         """Number of answers, taken by a claimant, in which each task has been withheld."""
         uninformed, informed = set[TaskId](), set[TaskId]()
         for member, tasks in self.by_member.items():
             (uninformed if member in self.uninformed else informed).update(tasks & waits)
         silent = uninformed - informed
-        before = self.memory.withheld
         return {
             task: before.get(task, 0) + (task not in silent or task not in before)
             for task in sorted(waits)
@@ -129,10 +126,11 @@ def check_claims(
 ) -> Claims:
     """Find the claims that are not believed.
 
-    Of several members that claim one task, the one that this leader gave it to is believed alone;
-    an owner whose bytes can be read before one whose bytes cannot; then the one that got it in a
+    A task that this leader gave to a member is that member's: no other member that claims it as
+    well, or that took the previous answer, is believed. Of several claimants of another task an
+    owner whose bytes can be read goes before one whose bytes cannot; then the one that got it in a
     later generation, if both report one. No member is believed about a task that was withheld
-    `PATIENCE` times, and a member that insists for so long is believed only in what it was given.
+    `PATIENCE` times.
 
     Args:
         members: every member.
@@ -140,35 +138,30 @@ def check_claims(
         generation: of this rebalance; -1: unknown, and every member counts as informed.
     """
     by_member = {member.id: member.ran | member.owned_tasks for member in members}
-    ignored: dict[str, set[TaskId]] = {}
-    for task, claimants in _disputed(members, by_member, memory).items():
-        losers = _losers(task, claimants, memory) if len(claimants) > 1 else []
-        if memory.withheld.get(task, 0) >= PATIENCE or memory.waited.get(task, 0) >= LONG_PATIENCE:
-            losers = [member.id for member in claimants]
-        for loser in losers:
-            ignored.setdefault(loser, set()).add(task)
-    for member_id, rounds in memory.doubted.items():
-        claimed = by_member.get(member_id, frozenset())
-        not_given = {task for task in claimed if memory.given.get(task) != member_id}
-        if rounds >= PATIENCE and not_given:
-            ignored.setdefault(member_id, set()).update(not_given)
-    warnings = tuple(
-        _sentence(member_id, tasks, memory.doubted[member_id])
-        for member_id, tasks in sorted(ignored.items())
-        if memory.doubted.get(member_id, 0) >= PATIENCE - 1
-    )
     uninformed = frozenset(
         member.id
         for member in members
         if UNKNOWN_GENERATION < member.owned_generation < generation - 1
     )
-    return Claims(
-        by_member=by_member,
-        ignored=ignored,
-        memory=memory,
-        warnings=warnings,
-        uninformed=uninformed,
+    ignored: dict[str, set[TaskId]] = {}
+    for member_id, tasks in by_member.items():
+        others = {t for t in tasks if memory.given.get(t, member_id) != member_id}
+        if member_id in uninformed:
+            others = {t for t in others if t in by_member.get(memory.given[t], ())}
+        if others:
+            ignored[member_id] = others
+    for task, claimants in _disputed(members, by_member, memory).items():
+        losers = _losers(task, [m for m in claimants if task not in ignored.get(m.id, ())])
+        if memory.withheld.get(task, 0) >= PATIENCE or memory.waited.get(task, 0) >= LONG_PATIENCE:
+            losers = [member.id for member in claimants]
+        for loser in losers:
+            ignored.setdefault(loser, set()).add(task)
+    warnings = tuple(
+        _sentence(member_id, tasks, memory.doubted[member_id])
+        for member_id, tasks in sorted(ignored.items())
+        if memory.doubted.get(member_id, 0) >= PATIENCE - 1
     )
+    return Claims(by_member=by_member, ignored=ignored, warnings=warnings, uninformed=uninformed)
 
 
 def believed_tasks(
@@ -205,15 +198,12 @@ def _disputed(
     return claimants
 
 
-def _losers(task: TaskId, claimants: Sequence[ReadMember], memory: ClaimMemory) -> list[str]:
-    """Those of a task's claimants that are not believed."""
-    given = memory.given.get(task)
-    if any(member.id == given for member in claimants):
-        return [member.id for member in claimants if member.id != given]
+def _losers(task: TaskId, claimants: Sequence[ReadMember]) -> list[str]:
+    """Those of a task's claimants that are not believed, of several."""
     has_owner = any(
         not member.why_quarantined and task in member.owned_tasks for member in claimants
     )
-    latest = max(member.owned_generation for member in claimants)
+    latest = max((member.owned_generation for member in claimants), default=UNKNOWN_GENERATION)
     return [
         member.id
         for member in claimants

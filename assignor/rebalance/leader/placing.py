@@ -29,7 +29,6 @@ from assignor.rebalance.leader.stalled_copies import (
 from assignor.rebalance.leader.strategy_attempts import StrategyFailures, attempt, failed_again
 from assignor.rebalance.threads import assign_actives, assign_threads
 from encoding import TaskId, TopicPartition, shown
-from probing import Content
 
 _LISTED = 3
 _TasksByMember = dict[str, tuple[TaskId, ...]]
@@ -38,14 +37,11 @@ _TasksByMember = dict[str, tuple[TaskId, ...]]
 def place_tasks(generation: Generation) -> Placement:
     """Tasks to clients by the strategy, then to threads; quarantined members keep what they own.
 
-    If the strategy fails, tasks stay where they ran, and it is called again later. A leader model
-    up to 2.5 keeps tasks in place while a future member is in the group.
+    If the strategy fails, tasks stay where they ran, and it is called again later.
 
     Raises:
         TaskAssignmentError: the strategy failed, and tasks cannot stay where they are either.
     """
-    if _keeps_previous(generation):
-        return keep_previous(generation)
     memory, inputs, config = generation.memory, generation.inputs, generation.settings.config
     kept = held_by_quarantined(generation)
     able = generation.able_members()
@@ -292,38 +288,3 @@ def keep_tasks(generation: Generation, why: str) -> Placement:
         next_rebalance_ms=next_ms,
         memory=replace(kept.memory, failures=failures),
     )
-
-
-def _keeps_previous(generation: Generation) -> bool:
-    """Whether this leader answers a probing member by keeping tasks where they are (up to 2.5)."""
-    quarantined = generation.quarantined_ids
-    return any(
-        answer.content is Content.PREVIOUS and answer.member_id not in quarantined
-        for answer in generation.decision.answers
-    )
-
-
-def keep_previous(generation: Generation) -> Placement:
-    """Probing as leaders up to 2.5 answered it: old members keep, future ones get the rest or none.
-
-    Up to 2.3 every thread of a client was given all tasks that the client ran.
-    """
-    plan = generation.plan
-    content = {answer.member_id: answer.content for answer in generation.decision.answers}
-    by_client: dict[str, set[TaskId]] = {}
-    for member in generation.members:
-        by_client.setdefault(member.client, set()).update(member.ran)
-    takers = sorted(member for member, kind in content.items() if kind is Content.NORMAL)
-    active: dict[str, tuple[TaskId, ...]] = {}
-    given: set[TaskId] = set()
-    for member in generation.members:
-        if content[member.id] is Content.PREVIOUS:
-            # Leaders of 2.4 and 2.5 hand tasks to future members, and tell threads apart.
-            ran = member.ran if takers else by_client[member.client]
-            own_tasks = ran & plan.partitions_by_task.keys() - (given if takers else set())
-            active[member.id] = tuple(sorted(own_tasks))
-            given |= own_tasks
-    unowned = sorted(plan.partitions_by_task.keys() - given)
-    for place, taker in enumerate(takers):
-        active[taker] = tuple(unowned[place :: len(takers)])
-    return Placement(active_by_member=active, endpoint_by_member=endpoints_of(generation.members))

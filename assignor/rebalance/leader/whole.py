@@ -1,8 +1,8 @@
 """The leader with all its parts: what an application, an adapter or a simulator calls.
 
 `parts_of` looks up once what a release has: a native leader follows topology changes, finalized
-levels and the routing view; an emulated leader of Kafka has none of them, remembers no claims and
-checks nothing. The stages (`assign`) do not ask for the release again.
+levels and the routing view; an emulated leader of Kafka has none of them (`kafka_releases`). The
+stages (`assign`) do not ask for the release again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +18,7 @@ from assignor.rebalance.leader.knowledge import LeaderInputs, LeaderMemory, Lead
 from assignor.rebalance.leader.members import GroupMember
 from assignor.rebalance.leader.parts.absent import LeaderParts
 from assignor.rebalance.leader.parts.finalized_levels import agree_levels
+from assignor.rebalance.leader.parts.kafka_releases import lead_as_kafka
 from assignor.rebalance.leader.parts.knowledge import NOTHING_KNOWN, LeaderKnowledge
 from assignor.rebalance.leader.parts.rolling_topologies import read_rolling_topologies
 from assignor.rebalance.leader.parts.routing_views import view_fields
@@ -63,15 +64,17 @@ def assign_group(
             the checks.
     """
     memory = LeaderMemory(**_values(LeaderMemory, knowledge))
+    is_native = settings.release.is_native
     group = read_group(
         settings,
         parts_of(settings, knowledge, held_view),
         members,
         partition_counts,
-        memory=memory if settings.release.is_native else replace(memory, claims=NO_CLAIMS),
+        memory=memory if is_native else replace(memory, claims=NO_CLAIMS),
         inputs=LeaderInputs(**_values(LeaderInputs, knowledge)),
     )
-    return GroupAnswer(**_values(Replies, lead(group)))
+    replies = lead(group) if is_native else lead_as_kafka(group)
+    return GroupAnswer(**_values(Replies, replies))
 
 
 def parts_of(
@@ -81,7 +84,7 @@ def parts_of(
     release = settings.release
     if not release.is_native:
         is_eager = release.rebalance_protocol is RebalanceProtocol.EAGER
-        return LeaderParts(withholds=not is_eager, defends=False)
+        return LeaderParts(withholds=not is_eager)
     return LeaderParts(
         topologies=partial(read_rolling_topologies, settings.carried, knowledge),
         levels=partial(agree_levels, knowledge.levels, knowledge.persistent_version),

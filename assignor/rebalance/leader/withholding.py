@@ -9,7 +9,7 @@ is ever withheld.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from assignor.rebalance.leader.claims import Claims
+from assignor.rebalance.leader.claims import ClaimMemory, Claims
 from assignor.rebalance.leader.members import UNKNOWN_GENERATION, ReadMember
 from assignor.rebalance.leader.placements import Placement
 from assignor.topology import TaskPlan
@@ -24,6 +24,7 @@ def withhold(
     placement: Placement,
     *,
     claims: Claims,
+    memory: ClaimMemory,
     now_ms: int,
 ) -> Placement:
     """Take every task out of the placement that another member still owns a partition of.
@@ -56,7 +57,7 @@ def withhold(
         withheld_by_member[member_id] = tuple(
             sorted(p for task in moving for p in plan.partitions_by_task[task])
         )
-        wait_ms = claims.memory.backoff_ms(moving)
+        wait_ms = memory.backoff_ms(moving)
         next_ms[member_id] = now_ms + wait_ms if wait_ms else _NOW
         withheld |= moving
     return replace(

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 
 from probing import Release, find_release
-from probing import releases as data
+from probing import upgrades as data
 from system_tests.plan.uses import Use
 
 

@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 from probing import Release, ReleaseError, find_release
 from probing import releases as data
 from probing.tables import Form, read_table
+from probing.upgrades import seen_with
 from system_tests.plan.changes.model import Of, ReleaseChange, Subject, When, Work
 from system_tests.plan.uses import Use
 
@@ -17,7 +18,7 @@ def _change(row: dict[str, Any]) -> ReleaseChange:
     row = dict(row)
     claims = row.pop("claims", ())
     if claims or Subject[row["subject"]] in _CLAIMS:
-        row["source"] += f"; {data.seen_with(claims)}"
+        row["source"] += f"; {seen_with(claims)}"
     enums = {
         "subject": Subject[row["subject"]],
         "when": When[row.get("when", When.BEFORE.name)],

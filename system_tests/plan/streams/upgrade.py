@@ -7,7 +7,7 @@ in both directions. State on disk, settings and the protocol's messages change w
 from typing import Final
 
 from probing import Release
-from probing import releases as data
+from probing import upgrades as data
 from system_tests.plan.changes import (
     CHANGES,
     STREAMS_NOT_CHECKED,

@@ -9,6 +9,7 @@ import probing
 from probing import RELEASES, find_release
 from probing.releases import rows as data
 from probing.releases.lookup import parse_order
+from probing.upgrades import ONE_WAY_FORMATS
 from tests.encoding.golden_files import LATEST
 
 NAMES = {release.name for release in RELEASES}
@@ -25,7 +26,7 @@ def test_every_row_starts_at_a_release_that_exists():
         data.LEADER_MODEL_SINCE,
         data.MEMBER_MODEL_SINCE,
         data.UPGRADE_FROM_SINCE,
-        data.ONE_WAY_FORMATS,
+        ONE_WAY_FORMATS,
         data.CRASHING_VALUES,
     )
     assert {row[0] for table in tables for row in table} <= NAMES

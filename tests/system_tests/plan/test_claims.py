@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import probing
-from probing import releases as data
+from probing import upgrades as data
 from system_tests.support.claims import (
     CLAIMS,
     MemberEnded,

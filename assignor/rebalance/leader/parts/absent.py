@@ -125,8 +125,6 @@ class LeaderParts:
         views: (native members by id, versions of their native bodies, placement, tasks of each
             subtopology) -> member id -> the field of its answer that has the routing view.
         withholds: whether a partition waits until its owner has revoked it (KIP-429).
-        defends: whether the leader checks its replies and quarantines members that make it fail.
-            Leaders of Kafka releases do neither: up to 2.3 they assigned tasks twice.
     """
 
     topologies: Callable[[Mapping[str, Subscription], Mapping[str, int]], OneTopology] | None = None
@@ -136,4 +134,3 @@ class LeaderParts:
         Mapping[str, Mapping[str, bytes]],
     ] = lambda *_: {}
     withholds: bool = True
-    defends: bool = True

@@ -74,7 +74,8 @@ class OtherMember:
                 counted |= dict(stores[task][COUNTS].items())
         for value in self.cluster.values:
             times = counted.get(value.decode(), 0)
-            if times > 1 + (value in self.early) or (times < 1 and value in self.finished - self.skipped):
+            is_missing = times < 1 and value in self.finished - self.skipped
+            if is_missing or times > 1 + (value in self.early):
                 self.broken.append(f"state: {value} counts {times} times")
 
 

@@ -144,6 +144,6 @@ def test_deserializers_of_the_client_s_kind_get_topic_and_headers(broker, tmp_pa
 
 
 def test_what_is_no_deserializer_is_refused(broker, tmp_path):
+    options = {"value_deserializer": "json", "on_bad_record": BadRecordAction.SKIP}
     with pytest.raises(ConfigError, match="value_deserializer='json'"):
-        options = {"value_deserializer": "json", "on_bad_record": BadRecordAction.SKIP}
         application(broker, tmp_path, **options)

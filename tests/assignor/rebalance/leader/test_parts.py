@@ -143,5 +143,12 @@ def test_a_leader_without_its_parts_loads_none_of_them():
         capture_output=True,
         encoding="utf-8",
     ).stdout.split()
-    of_others = (*PACKAGES_OF_PARTS, "probing.member", "assignor.rebalance.member")
+    of_others = (
+        *PACKAGES_OF_PARTS,
+        "assignor.rebalance.member",
+        "encoding.inspection",
+        "encoding.view",
+        "probing.member",
+        "probing.upgrades",
+    )
     assert [name for name in loaded if name.startswith(of_others)] == []

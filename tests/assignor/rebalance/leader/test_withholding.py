@@ -148,7 +148,8 @@ def test_a_task_is_withheld_from_others_while_a_partition_of_another_form_of_it_
         [ReadMember(member=owner, subscription=None, plan=plan)],
         plan,
         Placement(active_by_member={"b": (task,)}),
-        claims=Claims(by_member={}, ignored={}, memory=NO_CLAIMS, warnings=()),
+        claims=Claims(by_member={}, ignored={}, warnings=()),
+        memory=NO_CLAIMS,
         now_ms=0,
     )
     assert withheld.withheld_by_member == {"b": (read,)}

@@ -10,11 +10,17 @@ from typing import Any
 
 import msgpack
 
-from encoding.native.body import LIMITS, numbering_in, pairs_of
-from encoding.native.schema import NATIVE_KINDS, NativeField
-from encoding.native.task_numbers import Numbering, read_numbering
-from encoding.native.value_types import TYPES
-from encoding.native.values import PartitionRange
+from encoding.native import (
+    LIMITS,
+    NATIVE_KINDS,
+    TYPES,
+    NativeField,
+    Numbering,
+    PartitionRange,
+    numbering_in,
+    pairs_of,
+    read_numbering,
+)
 from encoding.primitives import (
     RUNNING,
     UNKNOWN_OFFSET_SUM,

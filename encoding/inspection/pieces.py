@@ -8,15 +8,19 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from encoding.kafka.compiled import array_of, minimal_size, reader
-from encoding.kafka.schema import KAFKA_VERSIONS, KINDS, KNOWN_VERSIONS, STRUCTURES, Field, rows_of
-from encoding.native import (
-    EARLIEST_NATIVE_VERSION,
-    KAFKAS,
-    body_pieces,
-    latest_native_version,
-    trailer_in,
+from encoding.inspection.native_pieces import body_pieces
+from encoding.kafka import (
+    KAFKA_VERSIONS,
+    KINDS,
+    KNOWN_VERSIONS,
+    STRUCTURES,
+    Field,
+    array_of,
+    minimal_size,
+    reader,
+    rows_of,
 )
+from encoding.native import EARLIEST_NATIVE_VERSION, KAFKAS, latest_native_version, trailer_in
 from encoding.primitives import (
     NO_REBALANCE,
     RUNNING,

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from encoding.primitives.errors import EncodeError
-from encoding.primitives.identifiers import TaskId
+from encoding.primitives import EncodeError, TaskId
 
 __all__ = [
     "is_integer",

@@ -11,10 +11,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from probing.releases import rows as data
-from probing.releases.behaviour import LeaderModel
-from probing.releases.lookup import RELEASES, RebalanceProtocol, Release, Standing, parse_order
-from probing.releases.upgrade_notes import notes_for
+from probing.releases import (
+    BRIDGE_SERIES,
+    FIRST_PATCH_WITHOUT_EAGER,
+    RELEASES,
+    WITHOUT_EAGER,
+    LeaderModel,
+    RebalanceProtocol,
+    Release,
+    Standing,
+    parse_order,
+)
+from probing.upgrades.notes import notes_for
 from probing.versions import EARLIEST_PROBEABLE_VERSION
 
 
@@ -161,7 +169,7 @@ def _no_bridge(_: _Pair) -> tuple[str, ...]:
 
 
 def _eager_bridges(_: _Pair) -> tuple[str, ...]:
-    return data.BRIDGE_SERIES
+    return BRIDGE_SERIES
 
 
 def _fixed_bridges(_: _Pair) -> tuple[str, ...]:
@@ -218,12 +226,10 @@ PATH_RULES: Final = (
     ),
     PathRule(
         name="eager protocol is gone",
-        holds=lambda p: (
-            bool(p.pin_reasons) and p.higher.order >= _order(data.FIRST_PATCH_WITHOUT_EAGER)
-        ),
+        holds=lambda p: bool(p.pin_reasons) and p.higher.order >= _order(FIRST_PATCH_WITHOUT_EAGER),
         possible=False,
         bridges=_eager_bridges,
-        why="{pin_why}, and {higher} cannot be pinned: " + data.WITHOUT_EAGER + "; bounce to"
+        why="{pin_why}, and {higher} cannot be pinned: " + WITHOUT_EAGER + "; bounce to"
         " {three_bounces} ({others} serve as well; a bridge below 3.5 needs one more pinned bounce,"
         " KIP-904), or stop all members and start them as {new}",
     ),

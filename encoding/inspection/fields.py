@@ -10,10 +10,23 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from encoding.kafka.schema import KAFKA_VERSIONS, SUBSCRIPTION
-from encoding.kafka.subscription import AS_READ
-from encoding.kafka.values import Assignment, FutureSubscription, Subscription
-from encoding.native import native_from_fields, native_to_fields
+from encoding.inspection.native_fields import native_from_fields, native_to_fields
+from encoding.inspection.rows import (
+    is_integer,
+    is_row,
+    partitions_of_rows,
+    sums_of_rows,
+    task_of_row,
+    wrong,
+)
+from encoding.kafka import (
+    AS_READ,
+    KAFKA_VERSIONS,
+    SUBSCRIPTION,
+    Assignment,
+    FutureSubscription,
+    Subscription,
+)
 from encoding.primitives import (
     NO_REBALANCE,
     RUNNING,
@@ -25,12 +38,6 @@ from encoding.primitives import (
     PartitionsByHost,
     PartitionsByTask,
     TaskOffsetSums,
-    is_integer,
-    is_row,
-    partitions_of_rows,
-    sums_of_rows,
-    task_of_row,
-    wrong,
 )
 
 __all__ = [

@@ -4,8 +4,15 @@ The number of bounces depends on versions and rebalance protocols only. Foreign-
 aggregations and state directories have formats of their own, which ``notes_for`` explains.
 """
 
-from probing.releases import rows as data
-from probing.releases.lookup import RebalanceProtocol, Release, Standing, parse_order
+from probing.releases import (
+    ISSUES,
+    PIN_BY_LAST_SERIES,
+    RebalanceProtocol,
+    Release,
+    Standing,
+    parse_order,
+)
+from probing.upgrades.formats import FORMATS, ONE_WAY_FORMATS, FormatRow, OneWayFormat
 from probing.versions import (
     EARLIEST_NATIVE_VERSION,
     EARLIEST_PROBEABLE_VERSION,
@@ -24,7 +31,7 @@ def notes_for(old: Release, new: Release) -> tuple[str, ...]:
     )
 
 
-def one_way_formats_between(lower: Release, higher: Release) -> tuple[data.OneWayFormat, ...]:
+def one_way_formats_between(lower: Release, higher: Release) -> tuple[OneWayFormat, ...]:
     """Return what `higher` writes on disk and `lower` cannot read; often nothing.
 
     Empty if `lower` is not the earlier of the two, and if `higher` is native: native members have
@@ -32,12 +39,10 @@ def one_way_formats_between(lower: Release, higher: Release) -> tuple[data.OneWa
     """
     if higher.is_native:
         return ()
-    return tuple(
-        row for row in data.ONE_WAY_FORMATS if lower.order < _order(row.since) <= higher.order
-    )
+    return tuple(row for row in ONE_WAY_FORMATS if lower.order < _order(row.since) <= higher.order)
 
 
-def formats_between(first: Release, second: Release) -> tuple[data.FormatRow, ...]:
+def formats_between(first: Release, second: Release) -> tuple[FormatRow, ...]:
     """Return the formats in internal topics that change between two releases; native: none.
 
     Without those of features that the earlier one does not have.
@@ -47,12 +52,12 @@ def formats_between(first: Release, second: Release) -> tuple[data.FormatRow, ..
         return ()
     return tuple(
         row
-        for row in data.FORMATS
+        for row in FORMATS
         if _order(row.exists_since) <= lower.order < _order(row.changed_in) <= higher.order
     )
 
 
-def pin_that_keeps(row: data.FormatRow, first: Release, second: Release) -> str | None:
+def pin_that_keeps(row: FormatRow, first: Release, second: Release) -> str | None:
     """Return the ``upgrade.from`` with which the later of two releases keeps an old format.
 
     It is the series of the earlier release, or the latest one below it that has the same effect if
@@ -145,12 +150,12 @@ def _window_notes(old: Release, new: Release) -> list[str]:
     if kafka.latest_version < native.start_version:
         notes.append(
             f"a member of {native.name} without a pin beside one of {kafka.name} with an"
-            f" upgrade.from up to {data.PIN_BY_LAST_SERIES[-1][0]} ends the group if one of"
+            f" upgrade.from up to {PIN_BY_LAST_SERIES[-1][0]} ends the group if one of"
             f" {kafka.name} leads, until a native leader has held a rebalance"
         )
     if old.is_native:
         notes.append(
-            f"a member of {kafka.name} with an upgrade.from up to {data.PIN_BY_LAST_SERIES[-1][0]}"
+            f"a member of {kafka.name} with an upgrade.from up to {PIN_BY_LAST_SERIES[-1][0]}"
             f" that leads its first rebalance ends a group at version {EARLIEST_NATIVE_VERSION} or"
             f" above; hold the finalized level at {HELD_BACK_VERSION} before it starts"
         )
@@ -172,6 +177,6 @@ def _issue_notes(old: Release, new: Release) -> list[str]:
         return []
     return [
         f"{issue.id} is open in {new.name}: {issue.summary} (fixed in {', '.join(issue.fixed_in)})"
-        for issue in data.ISSUES
+        for issue in ISSUES
         if issue.id in new.open_issues
     ]

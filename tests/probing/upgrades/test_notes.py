@@ -1,7 +1,7 @@
 import pytest
 
 from probing import RELEASES, find_release
-from probing.releases.upgrade_notes import notes_for
+from probing.upgrades.notes import notes_for
 
 
 def notes(old, new):

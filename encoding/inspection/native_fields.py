@@ -1,7 +1,7 @@
 """Convert native parts to JSON fields, and back.
 
 All fields are written, in the order of the value; tasks, sums and ranges are rows as in
-``kafka.json_fields``, bytes are hex. On reading, missing fields take their defaults and unknown
+``fields``, bytes are hex. On reading, missing fields take their defaults and unknown
 ones are refused.
 """
 
@@ -9,18 +9,16 @@ from collections.abc import Mapping
 from dataclasses import fields as fields_of
 from typing import Any
 
-from encoding.native.schema import NATIVE_KINDS
-from encoding.native.topology_rows import ReachedRow, SubtopologyRow
-from encoding.native.values import NativeAssignment, NativeSubscription, PartitionRange
-from encoding.primitives import (
-    ByName,
-    EncodeError,
-    TaskOffsetSums,
-    is_integer,
-    sums_of_rows,
-    task_of_row,
-    wrong,
+from encoding.inspection.rows import is_integer, sums_of_rows, task_of_row, wrong
+from encoding.native import (
+    NATIVE_KINDS,
+    NativeAssignment,
+    NativeSubscription,
+    PartitionRange,
+    ReachedRow,
+    SubtopologyRow,
 )
+from encoding.primitives import ByName, EncodeError, TaskOffsetSums
 
 __all__ = ["native_from_fields", "native_to_fields"]
 
