@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-EXTRAS := kafka,aiokafka,confluent,metrics,queries,spark,report,real,soak,dev
+EXTRAS := kafka,aiokafka,confluent,metrics,http,spark,report,real,soak,dev
 # Processes that test: never more than cores, since a test beside too many others fails by the clock.
 CORES ?= 2
 # A third of the time of a short process is the compilation of sources without bytecode files.

@@ -176,7 +176,7 @@ WITH = {
     ),
     "confluent": (Check(run="", code="import confluent_kafka"),),
     "metrics": (Check(run="", code="from assignor.observe.prometheus import PrometheusHook"),),
-    "queries": (Check(run="", code="import waitress"),),
+    "http": (Check(run="", code="import waitress"),),
     "report": (Check(run="", code="import plotly"),),
     "soak": (Check(run="", code="import psutil"),),
     "spark": (

@@ -3,12 +3,12 @@
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
 from typing import Any, Final, Self, Unpack
-
-from kafka.serializer import Deserializer
 
 from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
@@ -18,25 +18,30 @@ from assignor.adapters.kafka_python.consumer import (
     consumer_options,
 )
 from assignor.adapters.kafka_python.port import check_may_close
-from assignor.adapters.kafka_python.processing import COMMITS_ITSELF, run_tasks
+from assignor.adapters.kafka_python.processing import COMMITS_ITSELF, deserialized, run_tasks
 from assignor.adapters.kafka_python.settings import ConsumerSettings
 from assignor.adapters.membership import ApplicationMemberKeywords, check_option, documented
 from assignor.adapters.threads import EitherEvent, OneThread
-from assignor.config import check_handler, refused
+from assignor.config import check_handler
 from assignor.embedding import (
     InternalTopicSettings,
     MemberStopped,
     StateStore,
     TaskState,
     TaskStores,
-    UnreadableRecord,
     check_kinds,
     error_text,
-    is_interrupt,
 )
 from assignor.embedding.bad_records import BadRecordAction, OnBadRecord
 from assignor.embedding.loops import CLOSED
-from assignor.embedding.query_server import Answer, QueryLimits, QueryServer
+from assignor.embedding.serving import (
+    Answer,
+    Health,
+    ProbeServer,
+    QueryLimits,
+    QueryServer,
+    health_of,
+)
 from assignor.errors import ConfigError, TopologyError
 from assignor.topology import Topology
 
@@ -110,7 +115,7 @@ class StreamsApplication:
         client = dict(given.client)
         check_option("internal_topics", given.member.get("internal_topics"))
         is_decided = on_bad_record is not BadRecordAction.FAIL
-        self._handle = _deserialized(client, handle) if is_decided else handle
+        self._handle = deserialized(client, handle) if is_decided else handle
         internal_topics = given.member.get("internal_topics") or InternalTopicSettings()
         self._endpoint = given.member.get("endpoint")
         with ExitStack() as resources:
@@ -132,6 +137,7 @@ class StreamsApplication:
             self.consumer = connected_consumer(topology, replace(given, client=client))
             resources.callback(self.consumer.close)
             self._resources = resources.pop_all()
+        self._ended = "`run` was not called"
         self._running, self._closing = OneThread(), threading.Event()
         self._dropped = release_if_dropped(self, self._resources.close)
 
@@ -159,7 +165,62 @@ class StreamsApplication:
         ending = signals_as_event() if stop is None else nullcontext(stop)
         with self._running, ending as ended:
             both = EitherEvent(ended, self._closing)
-            run_tasks(self.consumer, self.stores, self._handle, stop=both)
+            self._ended = ""
+            try:
+                run_tasks(self.consumer, self.stores, self._handle, stop=both)
+                self._ended = "it was stopped"
+            except BaseException as error:
+                self._ended = error_text(error)
+                raise
+
+    def health(self) -> Health:
+        """Return what this member does, and what has to be corrected; on any thread."""
+        return health_of(
+            self.assignor,
+            self.stores,
+            ended=self._ended,
+            handler_limit_s=self.consumer.config["max_poll_interval_ms"] / 1000,
+        )
+
+    def ready(self) -> bool:
+        """Return whether all tasks of this member run, and nothing has to be corrected."""
+        return self.health().is_ready
+
+    def serve_probes(self, endpoint: str, *, registry: Any = None) -> None:
+        """Answer `GET /live`, `/ready` and `/health` until the application is closed.
+
+        With the extra `metrics`, `/metrics` has those of this application and all others of the
+        registry. See `ProbeServer`.
+
+        Args:
+            endpoint: `host:port` that only your infrastructure reaches, as `0.0.0.0:8080`.
+            registry: of prometheus_client; default: its own one.
+
+        Raises:
+            ConfigError: the endpoint is not `host:port`.
+            ModuleNotFoundError: the extra `http` is not installed, or, with a registry, `metrics`.
+            OSError: the endpoint cannot be listened on.
+        """
+        metrics = self._metrics(registry) if registry or find_spec("prometheus_client") else None
+        server = ProbeServer(endpoint, self.health, metrics)
+        self._resources.callback(server.close)
+
+    def _metrics(self, registry: Any) -> Callable[[], tuple[str, bytes]]:
+        """Register the metrics of this application; return what all of the registry are."""
+        from prometheus_client import REGISTRY  # noqa: PLC0415 an extra
+
+        from assignor.observe.application_metrics import (  # noqa: PLC0415 an extra
+            ApplicationCollector,
+            exposition,
+        )
+
+        registry = registry or REGISTRY
+        config = self.consumer.config
+        who = {"group": config["group_id"], "client_id": config["client_id"]}
+        collector = ApplicationCollector(self, **who)
+        registry.register(collector)
+        self._resources.callback(registry.unregister, collector)
+        return partial(exposition, registry)
 
     def serve_queries(
         self, store: StateStore[Any, Any], answer: Answer, *, limits: QueryLimits | None = None
@@ -175,7 +236,7 @@ class StreamsApplication:
 
         Raises:
             ConfigError: the application was made without `endpoint=`.
-            ModuleNotFoundError: the extra `queries` is not installed.
+            ModuleNotFoundError: the extra `http` is not installed.
             OSError: the endpoint cannot be listened on.
         """
         if self._endpoint is None:
@@ -214,46 +275,6 @@ class StreamsApplication:
     def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
-
-
-def _deserialized(
-    client: MutableMapping[str, Any], handle: Callable[[Any, TaskState], object]
-) -> Callable[[Any, TaskState], object]:
-    """Return a function that deserializes records as the client would, which then does not.
-
-    The bytes of a record are still known when its deserializer raises.
-    """
-    names = ("key", "value")
-    given = {name: client.pop(f"{name}_deserializer", None) for name in names}
-    found = {name: _deserializer(name, each) for name, each in given.items() if each is not None}
-    if not found:
-        return handle
-
-    def run(record: Any, state: TaskState) -> object:
-        try:
-            new = {
-                name: deserialize(record.topic, record.headers, getattr(record, name))
-                for name, deserialize in found.items()
-            }
-        except Exception as error:
-            where = (record.topic, record.partition, record.offset)
-            if is_interrupt(error):
-                raise
-            raise UnreadableRecord(*where, error_text(error)) from error
-        return handle(record._replace(**new), state)
-
-    return run
-
-
-def _deserializer(name: str, given: Any) -> Callable[[str, Any, Any], Any]:
-    """Return a function of topic, headers and data; raise ConfigError."""
-    if isinstance(given, Deserializer):
-        found: Callable[[str, Any, Any], Any] = given.deserialize
-        return found
-    if not callable(given):
-        wanted = "a function or a kafka.serializer.Deserializer"
-        raise refused(f"{name}_deserializer", given, wanted)
-    return lambda _topic, _headers, data: given(data)
 
 
 def _check_stores(topology: Topology, stores: Sequence[StateStore[Any, Any]]) -> None:

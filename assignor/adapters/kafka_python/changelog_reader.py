@@ -130,6 +130,12 @@ class ChangelogReader:
         state = followed.get(_client_partition(partition))
         return 0 if state is None or state.position is None else int(state.position.offset)
 
+    def seen_end(self, partition: TopicPartition) -> int | None:
+        """Return the end of a followed partition as the last answer of a broker said it."""
+        followed = self._consumer._subscription.assignment  # noqa: SLF001 as above
+        state = followed.get(_client_partition(partition))
+        return None if state is None else state.highwater
+
     def input_state(
         self, group_id: str, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, InputState]:

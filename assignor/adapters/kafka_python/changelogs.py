@@ -88,6 +88,10 @@ class KafkaChangelogs:
         """Return the offset up to which a followed partition is read."""
         return self._reader.position(partition)
 
+    def seen_end(self, partition: TopicPartition) -> int | None:
+        """Return the end of a followed partition as a broker last said it."""
+        return self._reader.seen_end(partition)
+
     def append(self, records: Sequence[NewRecord]) -> Sequence[int]:
         """Write records, and return their offsets once all replicas in sync have them."""
         return self._producer.append(records)

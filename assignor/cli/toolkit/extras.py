@@ -22,7 +22,7 @@ EXTRA_BY_LIBRARY: Mapping[str, str] = MappingProxyType(
         "pyarrow": "spark",
         "pyspark": "spark",
         "quixstreams": "quix",
-        "waitress": "queries",
+        "waitress": "http",
     }
 )
 """Import name -> the extra that installs it."""

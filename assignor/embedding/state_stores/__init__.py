@@ -1,6 +1,7 @@
 """State stores of an application: changelogs, restoration, standbys, exactly-once state."""
 
 from assignor.embedding.state_stores.access import ChangelogAccess, FollowedStore, InputState
+from assignor.embedding.state_stores.copies import Phase, TaskProgress
 from assignor.embedding.state_stores.layout import check_kinds
 from assignor.embedding.state_stores.processing import Handler, TaskState
 from assignor.embedding.state_stores.records import OWNER_KEY, ChangelogRecord, Headers, NewRecord
@@ -21,10 +22,12 @@ __all__ = [
     "Headers",
     "InputState",
     "NewRecord",
+    "Phase",
     "Serde",
     "SqliteStore",
     "StateStore",
     "Store",
+    "TaskProgress",
     "TaskState",
     "TaskStores",
     "check_kinds",

@@ -112,6 +112,10 @@ class ChangelogAccess(Protocol):
         """
         ...
 
+    def seen_end(self, partition: TopicPartition) -> int | None:
+        """Return the end of a followed partition as a broker last said it; on any thread."""
+        ...
+
     def append(self, records: Sequence[NewRecord]) -> Sequence[int]:
         """Write records, and return their offsets once all replicas in sync have them.
 

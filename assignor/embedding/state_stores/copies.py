@@ -1,9 +1,10 @@
 """A task on this member: its stores, how far its input is processed, and whether it may run."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 
+from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
     NO_COMMIT,
@@ -32,6 +33,21 @@ class Phase(Enum):
     def is_settled(self) -> bool:
         """Nothing has to be done before the copy follows, waits or runs."""
         return self in (Phase.FOLLOWING, Phase.SUSPENDED, Phase.RUNNING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskProgress:
+    """How far a copy of a task is.
+
+    Attributes:
+        task: the task.
+        phase: what the copy does.
+        left: records of its changelogs that it does not have yet; None: not known.
+    """
+
+    task: TaskId
+    phase: Phase
+    left: int | None
 
 
 class TaskCopy:
@@ -143,3 +159,13 @@ class TaskCopy:
         """Close the stores."""
         for replica in self.replicas.values():
             replica.table.close()
+
+
+def progress_of(copy: TaskCopy, access: ChangelogAccess) -> TaskProgress:
+    """Return how far a copy is; on any thread."""
+    left: int | None = 0
+    for changelog, at in copy.positions.items():
+        end = access.seen_end(changelog)
+        has = max(at, access.position(changelog))  # behind it, offsets may have no records
+        left = None if end is None or left is None else left + max(0, end - has)
+    return TaskProgress(task=copy.task, phase=copy.phase, left=left)

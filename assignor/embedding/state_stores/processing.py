@@ -1,10 +1,12 @@
 """The function that processes records: what it gets, when it is called, and what if it fails."""
 
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from assignor.config import check_has_run
-from assignor.embedding.bad_records import BadRecords
+from assignor.embedding.bad_records import BadRecords, Stage
 from assignor.embedding.errors import StoreReadOnly
 from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.copies import TaskCopy
@@ -100,6 +102,25 @@ Handler = Callable[[Any, TaskState], object]
 """Processes a record of a client with the stores of its task."""
 
 
+class Work:
+    """What a member has processed since it began, for other threads to read.
+
+    Attributes:
+        records: task -> records, without those that its state had already.
+        bad_records: (stage, "skip" or "dead letter") -> records that were not processed.
+        commits: of tasks' batches to their changelogs.
+        commit_s: seconds that they took together.
+        current: the record that is being processed, and since when (`time.monotonic()`).
+    """
+
+    def __init__(self, bad_records: Mapping[tuple[Stage, str], int]) -> None:
+        self.records: Counter[TaskId] = Counter()
+        self.bad_records = bad_records
+        self.commits = 0
+        self.commit_s = 0.0
+        self.current: tuple[TopicPartition, int, float] | None = None
+
+
 class HeldProcessing:
     """Processes records that are held into the stores of their tasks.
 
@@ -112,6 +133,7 @@ class HeldProcessing:
 
     Attributes:
         slow: which records are left to a later call.
+        work: what was processed.
     """
 
     def __init__(
@@ -133,6 +155,7 @@ class HeldProcessing:
         self._is_single = False
         self._refused: dict[tuple[TopicPartition, int], RecordTooLarge] = {}
         self.slow = SlowRecords()
+        self.work = Work(bad.counts)
 
     def run(
         self, copies: Iterable[TaskCopy], handle: Handler, is_over: Callable[[], bool]
@@ -192,6 +215,7 @@ class HeldProcessing:
                 if not each.is_running:
                     return
                 resume()
+            self.work.records[each.copy.task] += 1
             each.inputs[partition] = offset + 1
             self._inputs.processed(partition)
             size = sum(other.batch.size for other in opened)
@@ -210,7 +234,11 @@ class HeldProcessing:
         """Call the function; raise what it raises, or the error of what it has written."""
         if place in self._refused:
             raise self._refused[place]
-        check_has_run(handle(record, state))
+        self.work.current = *place, time.monotonic()
+        try:
+            check_has_run(handle(record, state))
+        finally:
+            self.work.current = None
         if self._is_single:
             self._access.flush()
 
@@ -245,8 +273,11 @@ class HeldProcessing:
         Raises:
             Divided: as `write_running`; or a record may be skipped, once it is known which one.
         """
+        begin_s = time.monotonic()
         try:
             write_running(self._access, opened, limit=self._commit_size)
+            self.work.commits += 1
+            self.work.commit_s += time.monotonic() - begin_s
         except Divided as error:
             self._commit_size = error.limit
             raise

@@ -10,13 +10,13 @@ from queue import Empty, SimpleQueue
 from types import MappingProxyType
 from typing import Any, Final, Self
 
-from assignor.embedding.bad_records import BadRecordAction, BadRecords, OnBadRecord, Stage
+from assignor.embedding.bad_records import BadRecordAction, BadRecords, OnBadRecord
 from assignor.embedding.errors import ChangelogLost, CopiesKept, MemberStopped
 from assignor.embedding.internal_topics import DELETE_RETENTION_MS
 from assignor.embedding.process_id import LockedDirectory
 from assignor.embedding.running_tasks import RunningTasks, listed_tasks
 from assignor.embedding.state_stores.access import ChangelogAccess
-from assignor.embedding.state_stores.copies import Phase, TaskCopy
+from assignor.embedding.state_stores.copies import Phase, TaskCopy, TaskProgress, progress_of
 from assignor.embedding.state_stores.held_input import HeldInput
 from assignor.embedding.state_stores.input_offsets import InputOffsets
 from assignor.embedding.state_stores.layout import AnyStore, check_settings, store_layout
@@ -60,7 +60,7 @@ class TaskStores(RunningTasks):
         on_bad_record: what becomes of records that cannot be processed.
 
     Attributes:
-        bad_records: (stage, "skip" or "dead letter") -> records that were not processed.
+        work: what was processed.
 
     Raises:
         TopologyError: a store is not in the topology, or has no changelog of its own.
@@ -95,8 +95,8 @@ class TaskStores(RunningTasks):
         self._held = HeldInput(self._layout.task_of_input)
         self._input = InputOffsets(access, application_id, self._layout, self._held)
         bad = BadRecords(on_bad_record)
-        self.bad_records: Mapping[tuple[Stage, str], int] = bad.counts
         self._processing = HeldProcessing(self._held, self._layout, access, self._input, bad)
+        self.work = self._processing.work
         self._copies: dict[TaskId, TaskCopy] = {}
         self._sums: Mapping[TaskId, int] = self._local.idle_sums
         self._inputs: PartitionsByTask = {}
@@ -197,11 +197,7 @@ class TaskStores(RunningTasks):
     def check_follows(
         self, listener: object, group_id: object, directory: LockedDirectory | None
     ) -> None:
-        """Check that these are the stores of a member: else they would process nothing.
-
-        Raises:
-            ConfigError: they are not.
-        """
+        """Check that these are the stores of a member, or raise ConfigError."""
         if listener is not self:
             raise ConfigError(
                 "these state stores are not the listener of the consumer, so they would get no "
@@ -274,6 +270,10 @@ class TaskStores(RunningTasks):
             TopologyError: the store was not given.
         """
         return self[self._layout.task_of_store(store, partition)]
+
+    def progress(self) -> list[TaskProgress]:
+        """Return how far the copies of tasks are that are open here."""
+        return [progress_of(copy, self._access) for copy in self._copies.copy().values()]
 
     # Steps of `process`
 

@@ -88,7 +88,7 @@ def test_each_stage_writes_a_dead_letter_and_all_else_counts(broker, tmp_path):
         run_to_the_end(app, broker)
         [task] = app.stores.active
         assert app.stores[task][COUNTS].get("a") == 3
-        assert app.stores.bad_records == {(stage, "dead letter"): 1 for stage in Stage}
+        assert app.stores.work.bad_records == {(stage, "dead letter"): 1 for stage in Stage}
     letters = {}
     for record in records_of(broker, "dead"):
         headers = dict(record.headers)
@@ -124,7 +124,7 @@ def test_a_function_decides_by_stage(broker, tmp_path):
         with pytest.raises(ZeroDivisionError) as raised:
             run_to_the_end(app, broker)
         assert raised.value.__notes__ == ["in [0], offset 3, task 0_0"]
-        assert app.stores.bad_records == {(Stage.DESERIALIZATION, "skip"): 1}
+        assert app.stores.work.bad_records == {(Stage.DESERIALIZATION, "skip"): 1}
 
 
 class Named(Deserializer):

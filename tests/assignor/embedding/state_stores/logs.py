@@ -156,6 +156,9 @@ class Access:
     def position(self, partition):
         return self.followed.get(partition, 0)
 
+    def seen_end(self, partition):
+        return self.cluster.logs[partition].end if partition in self.followed else None
+
     def append(self, records):
         found = []
         for record in records:

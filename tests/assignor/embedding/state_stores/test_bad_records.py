@@ -77,7 +77,7 @@ def test_a_skipped_record_writes_nothing_and_all_others_count(cluster, member, a
     assert owner.state() == restored(cluster) == without_poison(cluster)
     assert cluster.committed == {each: len(rows) for each, rows in cluster.input.items()}
     kind = "dead letter" if action is DEAD else "skip"
-    assert owner.stores.bad_records == {(Stage.PROCESSING, kind): 2}
+    assert owner.stores.work.bad_records == {(Stage.PROCESSING, kind): 2}
     lines = [line for line in caplog.messages if "not understood" in line]
     assert len(lines) == 2
     assert "orders [0], offset 1, task 0_0: the record is " in lines[0]
@@ -139,7 +139,7 @@ def test_by_default_the_first_bad_record_ends_the_call_and_is_named(cluster, mem
         owner.finish()
     assert raised.value.__notes__ == ["orders [0], offset 1, task 0_0"]
     assert "the function that processes records has raised ValueError" in caplog.text
-    assert owner.stores.bad_records == {}
+    assert owner.stores.work.bad_records == {}
 
 
 def test_a_decision_that_is_none_fails_with_both_errors(cluster, member):
@@ -160,7 +160,7 @@ def test_what_says_nothing_of_a_record_is_never_skipped(cluster, member, error):
     owner.assign()
     with pytest.raises(type(error)):
         owner.finish()
-    assert owner.stores.bad_records == {}
+    assert owner.stores.work.bad_records == {}
 
 
 def test_what_a_signal_handler_raises_is_no_bad_record(cluster, member):
@@ -202,7 +202,7 @@ def test_an_output_that_is_refused_is_that_of_one_record(cluster, member, action
     owner.finish()
     assert owner.state() == restored(cluster) == without_poison(cluster)
     kind = "dead letter" if action is DEAD else "skip"
-    assert owner.stores.bad_records == {(Stage.PRODUCTION, kind): 2}
+    assert owner.stores.work.bad_records == {(Stage.PRODUCTION, kind): 2}
     sent = Counter(key.decode() for topic, key, *_ in cluster.outputs if topic == "out")
     assert sent.keys() == without_poison(cluster)["by-word"].keys()
     assert len(letters_of(cluster)) == (2 if action is DEAD else 0)
@@ -237,7 +237,7 @@ def test_what_one_record_writes_to_a_changelog_may_be_refused_too(cluster, membe
     owner.assign()
     owner.finish()
     assert owner.state() == restored(cluster) == without_poison(cluster)
-    assert owner.stores.bad_records == {(Stage.PRODUCTION, "skip"): 2}
+    assert owner.stores.work.bad_records == {(Stage.PRODUCTION, "skip"): 2}
 
 
 def test_a_record_of_a_client_that_has_deserialized_it_is_no_dead_letter(cluster, member):

@@ -1,4 +1,4 @@
-"""A web server of waitress (extra `queries`), with a limit of time for each connection."""
+"""A web server of waitress (extra `http`), with a limit of time for each connection."""
 
 import logging
 import socket
@@ -38,7 +38,7 @@ class LimitedServer:
         connection_s: how long a connection may last; then it is cut.
 
     Raises:
-        ModuleNotFoundError: the extra `queries` is not installed.
+        ModuleNotFoundError: the extra `http` is not installed.
         OSError: it cannot be listened on.
     """
 
@@ -54,7 +54,7 @@ class LimitedServer:
         try:
             from waitress.server import create_server  # noqa: PLC0415 an extra
         except ModuleNotFoundError as error:
-            advice = "queries need waitress: pip install 'streams-rebalance[queries]'"
+            advice = "queries need waitress: pip install 'streams-rebalance[http]'"
             raise ModuleNotFoundError(advice, name="waitress") from error
         family, *_ = socket.getaddrinfo(*own, type=socket.SOCK_STREAM)[0]
         listening = socket.create_server(own, family=family)

@@ -11,7 +11,7 @@ import pytest
 
 from assignor import ConfigError, MissingSourceTopic
 from assignor.embedding import JSON, TEXT, DictStore, KeyHosts, StoreNotHeld
-from assignor.embedding.query_server import QueryLimits, QueryServer
+from assignor.embedding.serving import QueryLimits, QueryServer
 from encoding import HostInfo
 
 COUNTS = DictStore("counts", key=TEXT, value=JSON)

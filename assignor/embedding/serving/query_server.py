@@ -3,10 +3,8 @@
 It has no users and no encryption: bind it to an address that only the application's hosts reach,
 or use `TaskStores.local_state` and `hosts_for_key` in the web framework of your service.
 
-waitress (extra `queries`) receives and sends: a client that is slow, idle or hostile costs a
+waitress (extra `http`) receives and sends: a client that is slow, idle or hostile costs a
 connection of a limited number for a limited time, and neither a thread nor memory.
-
-`assignor.embedding` does not export it, because most members do not need what it imports.
 """
 
 import socket
@@ -20,8 +18,8 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from assignor.config import refused
 from assignor.embedding.errors import StoreNotHeld
-from assignor.embedding.limited_http import LimitedServer
 from assignor.embedding.queries import KeyHosts
+from assignor.embedding.serving.limited_http import LimitedServer
 from assignor.embedding.state_stores import StateStore, TaskState, TaskStores
 from assignor.errors import ConfigError, MissingSourceTopic
 from assignor.logs import line_logger
@@ -116,7 +114,7 @@ class QueryServer:
 
     Raises:
         ConfigError: the endpoint is not `host:port`.
-        ModuleNotFoundError: the extra `queries` is not installed.
+        ModuleNotFoundError: the extra `http` is not installed.
         OSError: it cannot be listened on.
     """
 
