@@ -198,7 +198,7 @@ class Cluster:
         # Of `Access` of the state stores.
         self.logs, self.outputs, self.committed = defaultdict(Log), Counter(), {}
         self.is_members, self.topic_ids = True, {TOPIC: self.topic_id}
-        self.ends = {}
+        self.ends, self.starts = {}, {}
         self._note_ends()
 
     @property
@@ -237,6 +237,7 @@ class Cluster:
 
     def _note_ends(self):
         self.ends = {TopicPartition(TOPIC, n): log.end_offset for n, log in self.parts.items()}
+        self.starts = {TopicPartition(TOPIC, n): log.start_offset for n, log in self.parts.items()}
         self.wake()
 
     def damage(self, number, damage):

@@ -247,6 +247,6 @@ def test_tasks_that_run_nowhere_are_a_problem_of_all_members(broker, tmp_path):
 
 
 def test_an_endpoint_is_host_and_port(broker, tmp_path):
-    with application(broker, tmp_path) as app:
-        with pytest.raises(ConfigError, match="endpoint '8080' is not host:port"):
-            app.serve_probes("8080")
+    wrong = pytest.raises(ConfigError, match="endpoint '8080' is not host:port")
+    with application(broker, tmp_path) as app, wrong:
+        app.serve_probes("8080")
