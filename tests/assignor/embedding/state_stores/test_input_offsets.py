@@ -176,11 +176,17 @@ class TestNothingCommitted:
         assert handled(after) == 33
 
     def test_only_a_task_that_is_taken_over_is_compared(self, after):
-        assert poll(after, 10, 20, {ORDERS: 20}) == {}
+        assert poll(after, 30, 31, {ORDERS: 31}) == {}
         assert after.stores.unread() == {ORDERS: 10}
         assert poll(after, 10, 20, {ORDERS: 20}) == {ORDERS: 20}
         assert poll(after, 15, 22, {ORDERS: 22}) == {ORDERS: 22}
         assert (handled(after), after.stores.unread()) == (22, {})
+
+    @pytest.mark.parametrize("first", [0, 10])
+    def test_what_is_held_from_the_state_on_is_not_read_again(self, after, first):
+        """As with "earliest", and if the task is claimed again before the first commit."""
+        assert poll(after, first, 20, {ORDERS: 20}) == {ORDERS: 20}
+        assert (handled(after), after.stores.unread()) == (20, {})
 
     def test_records_that_were_deleted_before_the_state_had_them_are_a_warning(
         self, cluster, after, caplog
