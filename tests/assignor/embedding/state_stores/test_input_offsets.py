@@ -214,6 +214,26 @@ class TestNothingCommitted:
         assert isinstance(found, ClientPartition)
 
 
+@pytest.mark.parametrize("committed", [0, 4, 12])
+def test_a_group_whose_changelogs_are_new_misses_what_it_has_committed(
+    member, cluster, caplog, committed
+):
+    """A task whose stores are in memory, after its changelogs were deleted and made anew."""
+    cluster.committed[ORDERS], cluster.ends = committed, {ORDERS: 10}
+    made = member(kind=DictStore)
+    made.assign()
+    assert process(made, committed, 13) == {ORDERS: 13}
+    assert handled(made) == 13 - committed
+    # Beyond the end, the position is lost, which is another warning.
+    expected = "orders [0]: the changelogs of this task are new, and the group has committed offset"
+    assert [line[: len(expected)] for line in lines(caplog)] == [expected] * (committed == 4)
+    # The next owner finds that there was one.
+    cluster.committed[ORDERS], cluster.ends = 13, {ORDERS: 20}
+    after = other(member, made)
+    process(after, 13, 14)
+    assert len(lines(caplog)) == (committed == 4)
+
+
 def test_an_offset_that_an_operator_has_set_forward_is_followed(member, cluster, owner, caplog):
     caplog.set_level(logging.INFO)
     cluster.committed[ORDERS], cluster.is_members = 15, False
