@@ -60,6 +60,7 @@ class InputFacts:
         divergent: first offset of these; None: not known.
         reads_latest: `auto_offset_reset` is latest, not earliest.
         is_taken_over: the task was just taken over, so that reading begins at `committed`.
+        is_new: the task has no state, and no owner has ever written to its changelogs.
         hidden: offset in a commit record that does not count, if the state has no other.
         committed: offset that the group has committed; None: none, or not asked for.
         is_members: a member has committed it, not an operator.
@@ -79,6 +80,7 @@ class InputFacts:
     divergent: int | None = None
     reads_latest: bool = False
     is_taken_over: bool = False
+    is_new: bool = False
     hidden: int | None = None
     committed: int | None = None
     is_members: bool = True

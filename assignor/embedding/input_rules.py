@@ -121,6 +121,16 @@ INPUT_RULES: Final = (
         goes=Goes.ON,
     ),
     InputRule(
+        name="the changelogs are new, and the group has committed an offset",
+        held=Held.STATE,
+        holds=lambda f: f.is_new,
+        goes=Goes.COMMITTED,
+        says="{where}: the changelogs of this task are new, and the group has committed offset "
+        "{committed}, where reading begins: this state has nothing of the records from {start} to "
+        "there; that is right if its stores are new; if the changelogs were deleted, compute the "
+        "state again: " + _RESET_STATE + ", and set the group's offsets back",
+    ),
+    InputRule(
         name="the commit record of the state is lost, and the group has committed no offset",
         held=Held.STATE,
         holds=lambda f: f.at is None and f.has_no_begin,

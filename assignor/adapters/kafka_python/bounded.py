@@ -1,10 +1,12 @@
 """A `KafkaConsumer` that waits for no broker, and for no record, without end."""
 
 import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from kafka import KafkaConsumer
-from kafka.errors import KafkaTimeoutError, RequestTimedOutError
+from kafka.errors import KafkaTimeoutError, RequestTimedOutError, UnknownTopicOrPartitionError
 
 from assignor.adapters.kafka_python.records import mend_fetched_records
 
@@ -22,16 +24,39 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
         self._cluster.config["allow_auto_create_topics"] = self.config["allow_auto_create_topics"]
         mend_fetched_records(self)
 
-    def _fetch_all_topic_metadata(self) -> None:
-        """Fetch the metadata of all topics.
+    @contextmanager
+    def knowing(self, topics: Collection[str], *, anew: bool = False) -> Iterator[None]:
+        """Have the metadata of these topics in a block, and not those of the whole cluster.
+
+        A topic that does not exist is not created, unless `allow_auto_create_topics` says so.
+
+        Args:
+            topics: names.
+            anew: fetch them; else only if some are missing.
 
         Raises:
             KafkaTimeoutError: no broker has answered in time.
         """
         cluster = self._cluster
+        before = cluster._topics  # noqa: SLF001 no public way; `set_topics` adds none to others
+        cluster._topics = before | {*topics}  # noqa: SLF001 as above
+        try:
+            if anew or not all(map(cluster.partitions_for_topic, topics)):
+                with suppress(UnknownTopicOrPartitionError):  # of the only one that is asked for
+                    self._fetch_metadata(wants_all=False)
+            yield
+        finally:
+            cluster._topics = before  # noqa: SLF001 as above
+
+    def _fetch_all_topic_metadata(self) -> None:
+        """Fetch the metadata of all topics; raise as `knowing`."""
+        self._fetch_metadata(wants_all=True)
+
+    def _fetch_metadata(self, *, wants_all: bool) -> None:
+        cluster = self._cluster
         limit_ms = self.config["request_timeout_ms"]
         end_s = time.monotonic() + limit_ms / 1000
-        wants_all = cluster.need_all_topic_metadata
+        before = cluster.need_all_topic_metadata
 
         def wait(update: Any) -> None:
             left_ms = max(0.0, end_s - time.monotonic()) * 1000
@@ -40,7 +65,7 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
         try:
             if cluster.metadata_refresh_in_progress:
                 wait(cluster.request_update())
-            cluster.need_all_topic_metadata = True
+            cluster.need_all_topic_metadata = wants_all or before
             wait(cluster.request_update())
         except (KafkaTimeoutError, RequestTimedOutError):
             raise KafkaTimeoutError(
@@ -48,4 +73,4 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
                 f"within request_timeout_ms={limit_ms}; check that brokers run and can be reached"
             ) from None
         finally:
-            cluster.need_all_topic_metadata = wants_all
+            cluster.need_all_topic_metadata = before

@@ -147,15 +147,15 @@ class ChangelogReader:
             KafkaError: the cluster does not answer.
         """
         consumer = self._consumer
-        # Of all topics: that creates none, and has their ids of now.
-        consumer._fetch_all_topic_metadata()  # noqa: SLF001 of `BoundedConsumer`
-        cluster = consumer._cluster  # noqa: SLF001 no public way
-        ids = {topic: topic_id(consumer, topic) for topic, _ in partitions}
-        known = {topic: cluster.partitions_for_topic(topic) or () for topic in ids}
-        asked = [_client_partition(each) for each in partitions if each[1] in known[each[0]]]
-        if not asked:
-            return {}
-        ranges = log_ranges(consumer, asked)
+        topics = {topic for topic, _ in partitions}
+        with consumer.knowing(topics, anew=True):
+            cluster = consumer._cluster  # noqa: SLF001 no public way
+            ids = {topic: topic_id(consumer, topic) for topic in topics}
+            known = {topic: cluster.partitions_for_topic(topic) or () for topic in topics}
+            asked = [_client_partition(each) for each in partitions if each[1] in known[each[0]]]
+            if not asked:
+                return {}
+            ranges = log_ranges(consumer, asked)
         committed = self._committed.of(group_id, asked)
         return {
             TopicPartition(*each): InputState(
@@ -221,7 +221,8 @@ class ChangelogReader:
         starts = self._offsets(self._consumer.beginning_offsets, stores)
         ends = self._offsets(self._consumer.end_offsets, stores)
         if any(ends[partition] < store.position for partition, store in stores.items()):
-            self._consumer._fetch_all_topic_metadata()  # noqa: SLF001 as above: ids of now
+            with self._consumer.knowing({each.topic for each in stores}, anew=True):
+                pass  # the ids of now
         lost: list[ChangelogLost] = []
         for partition, store in stores.items():
             end = ends[partition]
@@ -244,9 +245,8 @@ class ChangelogReader:
     ) -> Mapping[Any, int]:
         """Ask for the offsets of partitions; topics may be new."""
         asked = list(partitions)
-        for topic in sorted({partition.topic for partition in asked}):
-            self._consumer.partitions_for_topic(topic)  # fetches missing metadata
-        return offsets_of(ask, asked)
+        with self._consumer.knowing({partition.topic for partition in asked}):
+            return offsets_of(ask, asked)
 
     def _was_made_anew(self, partition: Any) -> bool:
         found = topic_id(self._consumer, partition.topic)

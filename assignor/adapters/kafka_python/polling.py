@@ -120,8 +120,9 @@ class ConsumerLoop(GroupConsumer):
 
     def seek(self, offsets: Mapping[Any, int]) -> None:
         """Read these partitions from other offsets, those that are still assigned."""
-        super().seek(offsets)
-        drop_fetched(self.consumer, offsets.keys())
+        own = {ClientPartition(*each): at for each, at in offsets.items()}
+        super().seek(own)
+        drop_fetched(self.consumer, own.keys())
 
     def paused(self) -> AbstractSet[Any]:
         """Return the partitions of which nothing is fetched."""

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from assignor.embedding.errors import ClusterUnavailable
-from assignor.embedding.loops.client import TaskClient
+from assignor.embedding.loops.client import Batch, TaskClient
 from assignor.embedding.loops.engine import NOTHING, Engine, Steps
 from assignor.embedding.loops.rules import Step
 from assignor.embedding.loops.watch import PolledBatch
@@ -74,14 +74,24 @@ class TaskEngine(Engine):
         yield from self._commit(done)
         self._loop.processed()
 
+    def _poll(self, size: int | None, *, waits: bool) -> Steps[Batch]:
+        """Poll as `Engine`; of partitions that have moved away nothing is committed any more.
+
+        When they come back, their owners meanwhile may have committed higher offsets.
+        """
+        try:
+            return (yield from super()._poll(size, waits=waits))
+        finally:
+            if self._late and not self._client.is_closed:
+                kept = {*self._client.assigned()}
+                self._late = {p: at for p, at in self._late.items() if p in kept}
+
     def _commit(self, done: Mapping[Any, int]) -> Steps[None]:
         """Commit, with what earlier commits have left; what this one leaves is kept.
 
         Offsets beyond the position are those of a former topic.
         """
-        if self._late:
-            kept = self._client.assigned()
-            done = {p: at for p, at in self._late.items() if p in kept} | {**done}
+        done = {**self._late, **done}
         positions = self._client.positions() if done else {}
         done = {p: at for p, at in done.items() if at <= positions.get(p, at)}
         self._late, self._are_committed = done, False  # also if the commit raises

@@ -108,6 +108,12 @@ class TaskCopy:
         return has_whole_task(replica.table for replica in self.replicas.values())
 
     @property
+    def is_new(self) -> bool:
+        """Whether this process's claim is the first one of a task that has no state."""
+        tables = (replica.table for replica in self.replicas.values())
+        return self.owner.epoch == 1 and not any(next(table.items(), None) for table in tables)
+
+    @property
     def hidden_commit(self) -> Commit | None:
         """The commit record of a former owner, which does not count, where none that does is left.
 

@@ -48,7 +48,7 @@ class HeldInput:
         """
         positions = getattr(batch, "positions", {})
         for partition in (*batch, *positions)[:1]:
-            self._made = type(partition)._make
+            self._made = getattr(type(partition), "_make", self._made)
         for partition in getattr(batch, "settled", ()):
             if partition in positions and not batch.get(partition):
                 self._cut(partition, positions[partition])
@@ -90,9 +90,15 @@ class HeldInput:
                 self._unread.setdefault(partition, offset_of(records[0]))
 
     def read_from(self, partition: TopicPartition, at: int) -> None:
-        """Have a partition read from an offset, by `unread`; drop what is held from there on."""
-        self._cut(self._made(partition), at)
-        self._unread[self._made(partition)] = at
+        """Have a partition read from an offset, by `unread`; drop what is held from there on.
+
+        What is held from that offset or a lower one on suffices, with what will follow it.
+        """
+        key = self._made(partition)
+        held = self._records.get(self._task_of(*partition), {}).get(key)
+        if not held or offset_of(held[0]) > at:
+            self._cut(key, at)
+            self._unread[key] = at
 
     def unread(self) -> dict[Any, int]:
         """Return client's partition -> offset to read on at, of those that changed since the last.

@@ -131,8 +131,10 @@ class InputOffsets:
         """
         inputs, ids = dict(copy.inputs), dict(copy.commit.topic_ids)
         hidden = copy.hidden_commit if is_taken_over else None
+        can_be_new = is_taken_over and copy.is_new
         for partition, now in sorted(states.items(), key=lambda item: item[0]):
-            if partition in inputs or hidden is not None:
+            is_new = can_be_new and now.log.start < (now.committed or 0) <= now.log.end
+            if partition in inputs or hidden is not None or is_new:
                 facts = InputFacts(
                     held=Held.STATE,
                     partition=partition,
@@ -140,12 +142,15 @@ class InputOffsets:
                     at=inputs.get(partition),
                     known_id=ids.get(partition.topic),
                     is_taken_over=is_taken_over,
+                    is_new=is_new,
                     hidden=None if hidden is None else hidden.inputs.get(partition),
                     committed=now.committed if is_taken_over else None,
                     is_members=now.is_members,
                     is_logged=self.settled.get(partition, False),
                 )
-                inputs[partition] = at = settle(facts) or 0
+                at = settle(facts) or 0
+                if not is_new:  # it has none, also if the application seeks
+                    inputs[partition] = at
                 if facts.has_no_begin and now.log.start <= at <= now.log.end:
                     self._held.read_from(partition, at)
             if now.log.topic_id is not None:

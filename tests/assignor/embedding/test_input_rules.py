@@ -120,6 +120,14 @@ EVENTS = [
         6,
         "in [0]: it is not known up to where the state has its input: the last commit record of",
     ),
+    (
+        STATE,
+        None,
+        {**TAKEN, "committed": 6, "is_new": True},
+        "the changelogs are new, and the group has committed an offset",
+        6,
+        "in [0]: the changelogs of this task are new, and the group has committed offset 6, where",
+    ),
     (STATE, 7, TAKEN, "the group has committed no offset that the topic has", 7, LACKS),
     (
         STATE,

@@ -1,7 +1,7 @@
 """Changelogs through kafka-python, on a broker: append, follow, lose records, fail."""
 
 import logging
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from types import SimpleNamespace
 
 import pytest
@@ -69,6 +69,23 @@ def test_records_get_the_next_offsets_and_are_read_with_their_owners(changelogs)
     changelogs.append(records("d"))
     read_all(changelogs, stores)
     assert stores[0].table.get(b"d") == b"1"
+
+
+def test_only_topics_that_are_needed_are_asked_for_and_none_is_created(broker):
+    """A cluster has thousands; each take-over asks for the input of its tasks."""
+    gone = [TopicPartition("gone", 0), TopicPartition("gone", 1)]
+    with closing(KafkaChangelogs(bootstrap_servers=broker.bootstrap_servers)) as changelogs:
+        cluster = changelogs._reader._consumer._cluster
+        changelogs.end_offsets(CHANGELOGS)
+        assert cluster.topics() == {"app-counts-changelog"}
+        assert changelogs.input_state("app", gone) == {}
+        found = changelogs.input_state("app", [TopicPartition("out", 2), *gone])
+        assert [*found] == [TopicPartition("out", 2)]
+        assert cluster.topics() <= {"out"}  # or none, if it was refreshed since
+        assert "gone" not in cluster._topics
+        # What has been forgotten meanwhile is asked for again.
+        assert changelogs.end_offsets(CHANGELOGS).keys() == {*CHANGELOGS}
+    assert "gone" not in broker.call(lambda embedded: embedded.cluster.catalog.names())
 
 
 def test_a_changelog_without_a_leader_beside_others_is_a_reason_to_try_again(broker, changelogs):
@@ -206,8 +223,8 @@ class Unready:
     def unsubscribe(self):
         self.assigned = set()
 
-    def partitions_for_topic(self, _topic):
-        return {0}
+    def knowing(self, _topics, **_):
+        return nullcontext()
 
     def beginning_offsets(self, partitions):
         self.asked += 1

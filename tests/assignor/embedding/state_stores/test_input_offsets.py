@@ -188,11 +188,17 @@ class TestNothingCommitted:
         assert handled(after) == 33
 
     def test_only_a_task_that_is_taken_over_is_compared(self, after):
-        assert poll(after, 10, 20, {ORDERS: 20}) == {}
+        assert poll(after, 30, 31, {ORDERS: 31}) == {}
         assert after.stores.unread() == {ORDERS: 10}
         assert poll(after, 10, 20, {ORDERS: 20}) == {ORDERS: 20}
         assert poll(after, 15, 22, {ORDERS: 22}) == {ORDERS: 22}
         assert (handled(after), after.stores.unread()) == (22, {})
+
+    @pytest.mark.parametrize("first", [0, 10])
+    def test_what_is_held_from_the_state_on_is_not_read_again(self, after, first):
+        """As with "earliest", and if the task is claimed again before the first commit."""
+        assert poll(after, first, 20, {ORDERS: 20}) == {ORDERS: 20}
+        assert (handled(after), after.stores.unread()) == (20, {})
 
     def test_records_that_were_deleted_before_the_state_had_them_are_a_warning(
         self, cluster, after, caplog
@@ -218,6 +224,26 @@ class TestNothingCommitted:
         after.stores.process(PolledBatch({}, {ClientPartition(*VISITS): 0}), after.count)
         [found] = after.stores.unread()
         assert isinstance(found, ClientPartition)
+
+
+@pytest.mark.parametrize("committed", [0, 4, 12])
+def test_a_group_whose_changelogs_are_new_misses_what_it_has_committed(
+    member, cluster, caplog, committed
+):
+    """A task whose stores are in memory, after its changelogs were deleted and made anew."""
+    cluster.committed[ORDERS], cluster.ends = committed, {ORDERS: 10}
+    made = member(kind=DictStore)
+    made.assign()
+    assert process(made, committed, 13) == {ORDERS: 13}
+    assert handled(made) == 13 - committed
+    # Beyond the end, the position is lost, which is another warning.
+    expected = "orders [0]: the changelogs of this task are new, and the group has committed offset"
+    assert [line[: len(expected)] for line in lines(caplog)] == [expected] * (committed == 4)
+    # The next owner finds that there was one.
+    cluster.committed[ORDERS], cluster.ends = 13, {ORDERS: 20}
+    after = other(member, made)
+    process(after, 13, 14)
+    assert len(lines(caplog)) == (committed == 4)
 
 
 def test_an_offset_that_an_operator_has_set_forward_is_followed(member, cluster, owner, caplog):
