@@ -52,7 +52,7 @@ class StreamsApplication:
         group_id: of the consumer; also the prefix of internal topics.
         bootstrap_servers: `host:port`, or several.
         stores: all state stores of the topology, as `SqliteStore` or `DictStore`.
-        tell: called with a sentence after each assignment, restoration and error.
+        tell: called with a sentence after each new assignment, restoration and error.
         options: those that `help(streams_consumer)` explains, such as `num_standby_replicas=1` and
             `state_dir=` (one directory a process), and settings of `KafkaConsumer`, which the
             changelogs have, too.

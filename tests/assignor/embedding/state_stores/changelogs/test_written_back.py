@@ -58,7 +58,7 @@ def test_the_operator_has_the_copies_written_to_the_changelogs(  # noqa: PLR0917
     last = member("one")
     last.assign()
     last.finish()
-    assert last.sentences[-1] == "restored tasks: 0_0; 0 changes read"
+    assert last.sentences[-1] == "restored tasks: 0_0; 0 changelog records read"
     last.stores.close()
     run_and_compare(cluster, member, "two")
 
