@@ -72,7 +72,7 @@ class InputFacts:
         was_released: the topic was not assigned here for a while.
         divergent: first offset of these; None: not known.
         reads_latest: `auto_offset_reset` is latest, not earliest.
-        committed: offset that the group has committed; None: none.
+        committed: offset that the group has committed, from which the position is; None: none.
         is_members: a member has committed it, not an operator.
         is_logged: a line says already what became of the topic: that of the position.
         copy: where a local copy is that has all of its task's state; "": it may not have all.
@@ -332,7 +332,7 @@ def settle(facts: InputFacts) -> int | None:
             "end": log.end,
             "to": to,
             "last": log.start - 1,
-            "whence": _WHENCE[facts.at is not None],
+            "whence": _WHENCE[facts.committed is not None],
             "reset": "latest" if facts.reads_latest else "earliest",
             "known_id": _shown_id(facts.known_id),
             "id": _shown_id(log.topic_id),
