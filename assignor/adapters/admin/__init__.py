@@ -13,7 +13,12 @@ from assignor.adapters.admin.client import (
     Target,
     open_admin,
 )
-from assignor.adapters.admin.facts import cluster_facts, committed_offsets, partition_counts
+from assignor.adapters.admin.facts import (
+    cleanup_policies,
+    cluster_facts,
+    committed_offsets,
+    partition_counts,
+)
 from assignor.adapters.admin.features import read_all_features, read_features, update_features
 from assignor.adapters.admin.groups import (
     describe_group,
@@ -42,6 +47,7 @@ __all__ = [
     "ReachedTopic",
     "Refused",
     "Target",
+    "cleanup_policies",
     "client_settings",
     "cluster_facts",
     "committed_offsets",

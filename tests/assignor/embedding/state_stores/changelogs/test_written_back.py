@@ -172,6 +172,24 @@ def test_a_changelog_with_other_partitions_is_refused(  # noqa: PLR0917 fixtures
     assert re.fullmatch(wanted, refused)
 
 
+@pytest.mark.parametrize(
+    ("policy", "refusals"),
+    [("delete", 1), ("compact", 0), ("compact,delete", 0), ("delete, compact", 0), (None, 0)],
+)
+def test_a_changelog_that_would_delete_what_is_written_back_is_refused(  # noqa: PLR0917 fixtures
+    cluster, member, owner, tmp_path, policy, refusals
+):
+    lose_and_stop(cluster, owner, tmp_path, make_anew)
+    topic = "app-by-word-changelog"
+    with open_kept(tmp_path / "one") as [kept]:
+        counts = dict.fromkeys(("orders", "visits", "app-by-letter-changelog", topic), 1)
+        refused = refuse_topics(kept, counts, {topic: policy} if policy else {})
+    assert len(refused) == refusals
+    for sentence in refused:
+        assert sentence.startswith(f"changelog {topic} has cleanup.policy=delete, which deletes ")
+        assert sentence.endswith("--add-config cleanup.policy=compact; then run this command again")
+
+
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_copies_are_not_changed_unless_they_are_written_back(
     cluster, member, owner, tmp_path, is_killed
