@@ -59,9 +59,10 @@ PROGRAM write-back --state-dir state/one --bootstrap-server b:9092 --execute
 """,
     exits={
         0: "everything is written back, or nothing is kept; without --execute: it can be",
-        1: "refused: the group has members, or a topic or a copy is not right; what is refused"
-        " stays kept",
-        3: f"{NO_BROKER}, or the disk cannot be read or written",
+        1: "refused: the group has members, a process uses the directory, or a topic or a copy is"
+        " not right, or cannot be read or written; what is refused stays kept, the other tasks are"
+        " done",
+        3: f"{NO_BROKER}, or the directory cannot be used; what is not done stays kept",
     },
 )
 @click.option(
@@ -139,15 +140,20 @@ def _result(
 def _run_task(
     admin: "Admin", access: "KafkaChangelogs", kept: KeptTask, *, is_executed: bool
 ) -> _Result:
-    from assignor.adapters.admin import partition_counts, set_offsets  # noqa: PLC0415 an extra
+    from assignor.adapters.admin import (  # noqa: PLC0415 an extra
+        cleanup_policies,
+        partition_counts,
+        set_offsets,
+    )
 
     if kept.problem:
         return _Result(kept=kept, plan=WriteBackPlan(refusals=(kept.problem,)), differing={})
     changelogs = {s.changelog.topic for s in kept.stores.values()}
-    named = changelogs | kept.topics | {changelog.topic for changelog in kept.missing.values()}
+    changelogs |= {changelog.topic for changelog in kept.missing.values()}
     admin.again()
-    counts = partition_counts(admin, named)
-    refusals = refuse_topics(kept, counts)
+    counts = partition_counts(admin, changelogs | kept.topics)
+    policies = cleanup_policies(admin, changelogs & counts.keys())
+    refusals = refuse_topics(kept, counts, policies)
     if refusals:
         return _Result(kept=kept, plan=WriteBackPlan(refusals=refusals), differing={})
 

@@ -117,7 +117,7 @@ class UnreadableRecord(EmbeddingError):
         self.topic, self.partition, self.offset = topic, partition, offset
         super().__init__(
             f"{topic} [{partition}]: the record at offset {offset} cannot be read ({why}); correct "
-            f"the deserializer or install the codec, or seek to offset {offset + 1} to skip it"
+            f"the deserializer or install the codec, or leave it out: seek to offset {offset + 1}"
         )
 
 

@@ -62,7 +62,8 @@ class InputFacts:
         is_taken_over: the task was just taken over, so that reading begins at `committed`.
         is_new: the task has no state, and no owner has ever written to its changelogs.
         hidden: offset in a commit record that does not count, if the state has no other.
-        committed: offset that the group has committed; None: none, or not asked for.
+        committed: offset that the group has committed, where the position began; None: none, or not
+            asked for.
         is_members: a member has committed it, not an operator.
         is_logged: a line says already what became of the topic: that of the position.
         is_only_compacted: brokers delete no record of the changelog, whatever its age.

@@ -317,7 +317,7 @@ def settle(facts: InputFacts) -> int | None:
             "committed": facts.committed,
             "hidden": "unknown" if facts.hidden is None else facts.hidden,
             "last": log.start - 1,
-            "whence": _WHENCE[facts.at is not None],
+            "whence": _WHENCE[facts.committed is not None],
             "reset": "latest" if facts.reads_latest else "earliest",
             "known_id": _shown_id(facts.known_id),
             "id": _shown_id(log.topic_id),

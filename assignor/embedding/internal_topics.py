@@ -206,12 +206,14 @@ def topic_problem(wanted: InternalTopic, found: ExistingTopic) -> str | None:
     'internal topic app-s-changelog has 3 partitions instead of'
     """
     if found.partitions != wanted.partitions:
+        more = f"add partitions to it, up to {wanted.partitions}, and"
+        anew = f"delete this topic alone, create it with {wanted.partitions} partitions, and"
         return (
             f"internal topic {wanted.name} has {found.partitions} partitions instead of "
             f"{wanted.partitions}: its input topics were changed, or another application owns it, "
             "or it was deleted and made anew; if state directories have files that end in .kept, "
-            "they have the only copies: delete this topic alone, create it with "
-            f"{wanted.partitions} partitions, and run assignor write-back; else "
+            f"they have the only copies: {more if found.partitions < wanted.partitions else anew} "
+            "run assignor write-back; else "
             'reset the application (stop it, copy its input to new topics: "More partitions" in '
             "docs/change-topology.md, delete this topic and the state directories, and set the "
             "committed offsets back), or choose another application id"

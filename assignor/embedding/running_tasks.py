@@ -24,8 +24,8 @@ class RunningTasks(TasksListener):
     it has named the first, the leader gets the `task_offsets` of the tasks that it restores.
 
     Args:
-        tell: called with a sentence after each assignment and each error, on the thread that
-            reports it.
+        tell: called with a sentence after each assignment that differs from the last one, and
+            each error, on the thread that reports it.
 
     Attributes:
         active, standby: tasks of the last assignment.
@@ -44,6 +44,7 @@ class RunningTasks(TasksListener):
         self._tell = tell
         self._lock = threading.Lock()
         self._worker: int | None = None  # thread that is in `working`
+        self._assigned = ""  # the last sentence about an assignment
         self.active = self.standby = self.suspended = self._fresh = _NONE
         # Restored tasks that were revoked before a rebalance, and came back with its answer.
         self._kept: AbstractSet[TaskId] = _NONE
@@ -62,7 +63,10 @@ class RunningTasks(TasksListener):
             self.active, self.standby = frozenset(active), frozenset(standby)
             self.suspended = _NONE
             self.has_assignment = True
-        self._tell(f"active tasks: {listed_tasks(active)}; standby tasks: {listed_tasks(standby)}")
+        says = f"active tasks: {listed_tasks(active)}; standby tasks: {listed_tasks(standby)}"
+        last, self._assigned = self._assigned, says
+        if says != last:
+            self._tell(says)
 
     def on_tasks_revoked(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
         """Suspend the tasks, after the current batch."""
@@ -77,6 +81,7 @@ class RunningTasks(TasksListener):
         self.on_tasks_revoked(active, standby)
         with self._locked():
             self._kept = self.suspended = _NONE
+            self._assigned = ""
 
     def restoring_tasks(self) -> AbstractSet[TaskId]:
         """Return the fresh tasks, also those that are given up before a join and come back.

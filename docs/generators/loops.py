@@ -41,7 +41,8 @@ def run(bootstrap_servers, process, report, stop):
 ```
 
 With a `StreamsApplication`, `except UnreadableRecord` is around `app.run()`, and the consumer is
-`app.consumer`: seek, and call `run` again.
+`app.consumer`: seek, and call `run` again. A deserializer of your own that cannot read some records
+is better left out of the settings: decode in the function, which can leave a record out.
 
 `python -m docs.generate` writes this page from `LOOP_RULES` in `assignor/embedding/loops/rules.py`
 and `INPUT_RULES` in `assignor/embedding/input_rules.py`. In every table the first row that applies

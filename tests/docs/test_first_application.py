@@ -130,4 +130,5 @@ def test_the_first_application_counts_moves_little_and_leaves_on_sigterm(group, 
             assert broker.requests("LeaveGroup")[-1:] != before
             say("to")
             group.until(lambda number=number: is_printed(f"to {number}"))
+        assert not any("heartbeat_interval_ms" in each.text() for each in group.ended)
         producer.close()

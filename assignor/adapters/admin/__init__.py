@@ -16,6 +16,7 @@ from assignor.adapters.admin.client import (
 from assignor.adapters.admin.facts import (
     EARLIEST,
     LATEST,
+    cleanup_policies,
     cluster_facts,
     committed_offsets,
     offsets_of_topics,
@@ -52,6 +53,7 @@ __all__ = [
     "ReachedTopic",
     "Refused",
     "Target",
+    "cleanup_policies",
     "client_settings",
     "cluster_facts",
     "committed_offsets",

@@ -4,7 +4,7 @@ If the user may not read offsets, topics or settings, that part is unknown, and 
 the group is still shown.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -284,31 +284,51 @@ def _offsets_request(partitions: Iterable[TopicPartition], timestamp: int) -> Li
 
 def _record_limit(admin: Admin) -> int | None:
     """Return max.message.bytes of the offsets topic; None if it cannot be read."""
+    found = _topic_setting(admin, [_OFFSETS_TOPIC], _LIMIT_NAME).get(_OFFSETS_TOPIC, "")
+    return int(found) if _is_count(found) else None
 
-    async def ask(client: KafkaAdminClient) -> int | None:
+
+def cleanup_policies(admin: Admin, topics: Collection[str]) -> dict[str, str]:
+    """Return topic -> its `cleanup.policy`; none if this user may not describe topics' settings.
+
+    Raises:
+        BrokerError: as in `Admin.ask`.
+    """
+    try:
+        return _topic_setting(admin, topics, "cleanup.policy")
+    except NotAuthorized:
+        return {}
+
+
+def _topic_setting(admin: Admin, topics: Collection[str], name: str) -> dict[str, str]:
+    """Return topic -> the value of a setting, of those that have one that can be read."""
+
+    async def ask(client: KafkaAdminClient) -> dict[str, str]:
         request = DescribeConfigsRequest(
             resources=[
                 DescribeConfigsRequest.DescribeConfigsResource(
                     resource_type=_TOPIC_RESOURCE,
-                    resource_name=_OFFSETS_TOPIC,
-                    configuration_keys=[_LIMIT_NAME],
+                    resource_name=topic,
+                    configuration_keys=[name],
                 )
+                for topic in sorted(topics)
             ]
         )
         try:
             response = await client._manager.send(request)  # noqa: SLF001 as above
         except IncompatibleBrokerVersion:
-            return None
+            return {}
+        found = {}
         for row in response.results:
             error = error_of(row.error_code)
             if error is not None and row.error_code not in _MOVED:
                 raise error
             for setting in row.configs or ():
-                if setting.name == _LIMIT_NAME and _is_count(str(setting.value)):
-                    return int(setting.value)
-        return None
+                if setting.name == name and setting.value is not None:
+                    found[row.resource_name] = str(setting.value)
+        return found
 
-    return admin.ask("describe the settings of the offsets topic", ask)
+    return admin.ask(f"describe the settings of {', '.join(sorted(topics))}", ask)
 
 
 def _is_count(text: str) -> bool:

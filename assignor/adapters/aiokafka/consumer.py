@@ -186,7 +186,8 @@ def streams_consumer(
     Three settings of the client have other defaults here: `enable_auto_commit=False` (commit what
     is processed, with `commit_next`), `auto_offset_reset="earliest"` (no record from before the
     first commit is skipped) and `max_poll_records=500` (a batch without a limit may take longer
-    than `max_poll_interval_ms`). Without `rack`, `client_rack` is the rack of the assignor. There
+    than `max_poll_interval_ms`). Without `rack`, `client_rack` is the rack of the assignor. Without
+    `heartbeat_interval_ms`, that is at most a third of a given `session_timeout_ms`. There
     are no fallback assignors: aiokafka joins once for each assignor.
 
     Args:

@@ -13,6 +13,7 @@ from confluent_kafka import (
 )
 from confluent_kafka import TopicPartition as Position
 from kafka.errors import KafkaError as ClientError
+from kafka.errors import UnknownTopicOrPartitionError
 
 from assignor.adapters.confluent.errors import commit_error, message_error
 from assignor.adapters.confluent.handover import DeferredListener
@@ -48,6 +49,10 @@ _SETTING_NAMES: Final = MappingProxyType(
     }
 )
 _RANGE_S: Final = 5.0
+# What librdkafka says of a topic that was deleted, or is new to it.
+_UNKNOWN: Final = frozenset(
+    {KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART}
+)
 
 
 def run_tasks(
@@ -185,9 +190,21 @@ class ConsumerLoop:
 
         Raises:
             KafkaException: the cluster does not answer.
+            UnknownTopicOrPartitionError: librdkafka does not know a partition.
         """
-        ask = self._consumer.get_watermark_offsets
-        return {each: ask(Position(*each), self._timeout) for each in partitions}
+        return {each: self._range(each) for each in partitions}
+
+    def _range(self, partition: Any) -> tuple[int, int]:
+        try:
+            return self._consumer.get_watermark_offsets(Position(*partition), self._timeout)
+        except KafkaException as error:
+            if error.args[0].code() not in _UNKNOWN:
+                raise
+            topic, number = partition
+            raise UnknownTopicOrPartitionError(
+                f"{topic} [{number}] does not exist, as far as librdkafka knows: it is read once "
+                "the topic exists"
+            ) from None
 
     def topic_ids(self, *, asks: bool) -> Mapping[str, UUID | None]:  # noqa: ARG002 on a thread
         """Return topic -> id of the topics that are read, of those that the member finds."""

@@ -18,6 +18,7 @@ from confluent_kafka import (
     Message,
 )
 from confluent_kafka import TopicPartition as Position
+from kafka.errors import UnknownTopicOrPartitionError
 
 from assignor.adapters.confluent.errors import message_error
 from assignor.adapters.confluent.events import Call, Mailbox
@@ -155,6 +156,9 @@ class ReaderInput:
         """Settle lost positions, and those in new topics; return whether that was possible."""
         try:
             found = result_of(settle(ConsumerLoop(consumer), lost))
+        except UnknownTopicOrPartitionError as error:
+            _log.debug("%s", error)
+            return False
         except KafkaException as error:
             _log.info("%s [%s] is not read yet: %s", *partition, error)
             return False

@@ -64,7 +64,7 @@ class StreamsApplication:
         group_id: of the consumer; also the prefix of internal topics.
         bootstrap_servers: `host:port`, or several.
         stores: all state stores of the topology, as `SqliteStore` or `DictStore`.
-        tell: called with a sentence after each assignment, restoration and error.
+        tell: called with a sentence after each new assignment, restoration and error.
         on_bad_record: what becomes of a record that cannot be deserialized (by `key_deserializer`
             and `value_deserializer`) or processed, or whose writes are too large for a broker: a
             `BadRecordAction`, `DeadLetter(TOPIC)`, or a function of a `BadRecord` that returns one.

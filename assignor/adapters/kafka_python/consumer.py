@@ -247,6 +247,7 @@ def streams_consumer(
     Three defaults are those of Kafka Streams: `enable_auto_commit=False` (commit what is processed,
     with `commit_next`), `auto_offset_reset="earliest"` and `allow_auto_create_topics=False` (the
     leader creates repartition topics). Without `rack`, `client_rack` is the rack of the assignor.
+    Without `heartbeat_interval_ms`, that is at most a third of a given `session_timeout_ms`.
 
     Args:
         topology: what the application processes.

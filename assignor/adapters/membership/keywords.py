@@ -99,6 +99,8 @@ def split_keywords(
 ) -> tuple[MemberKeywords, dict[str, Any]]:
     """Return the options of an assignor among keywords, and the settings of its client.
 
+    Without `heartbeat_interval_ms`, that is at most a third of a given `session_timeout_ms`.
+
     Args:
         keywords: as a user gave them.
         client: the client's settings, with their defaults.
@@ -127,6 +129,9 @@ def split_keywords(
             raise refused(name, value, "a text that UTF-8 can encode")
         if name in _FILES and value and not os.path.isfile(value):  # noqa: PTH113 no error
             raise refused(name, value, "the path of a file that exists")
+    session_ms, default_ms = settings.get("session_timeout_ms"), client["heartbeat_interval_ms"]
+    if session_ms is not None and "heartbeat_interval_ms" not in settings:
+        settings["heartbeat_interval_ms"] = max(1, min(default_ms, session_ms // 3))
     effective = {**client, **settings}
     checks = ((heartbeat_problem, _HEARTBEAT), (poll_interval_problem, _POLL_INTERVAL))
     for problem, names in checks:

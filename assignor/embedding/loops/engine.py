@@ -204,10 +204,12 @@ def settle(
     """
     ids = yield partial(client.topic_ids, asks=True)
     own = {each: each for each in client.assigned()}
-    positions = {**client.begins(own), **client.positions(), **dropped}
+    begins = client.begins(own)
+    positions = {**begins, **client.positions(), **dropped}
     lost = {own[each]: at for each, at in lost.items() if each in own}
     truncated = lost if hasattr(error, "divergent_offsets") else {}
     # Where no position is known yet, that of the group comes; below 0: it has committed none.
+    uncommitted = {each for each, at in begins.items() if at < 0}
     anew = client.input.made_anew(ids, own)
     wanted: dict[Any, int | None] = {
         each: None if at < 0 else at for each in anew if (at := positions.get(each)) is not None
@@ -216,6 +218,6 @@ def settle(
     if not wanted:
         return NOTHING
     ranges = yield partial(client.ranges, wanted)
-    found = client.input.settle(wanted, ranges, ids, truncated)
+    found = client.input.settle(wanted, ranges, ids, truncated, uncommitted)
     client.seek(found)
     return found

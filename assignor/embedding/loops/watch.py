@@ -132,6 +132,7 @@ class InputWatch:
         ranges: Mapping[_Partition, tuple[int, int]],
         ids: Mapping[str, UUID | None],
         truncated: Mapping[_Partition, int | None] | None = None,
+        uncommitted: Collection[_Partition] = (),
     ) -> dict[_Partition, int]:
         """Return partition -> offset to seek to; what was lost is logged.
 
@@ -140,6 +141,7 @@ class InputWatch:
             ranges: partition -> its first offset, and the one behind its last.
             ids: topic -> id, as the client has it now.
             truncated: partition -> first offset that the broker has lost (KIP-320); None: all are.
+            uncommitted: partitions that the client has begun to read by `auto_offset_reset`.
         """
         found: dict[_Partition, int] = {}
         truncated = truncated or {}
@@ -150,6 +152,7 @@ class InputWatch:
                 partition=TopicPartition(topic, number),
                 log=LogRange(*ranges[each], ids.get(topic)),
                 at=at,
+                committed=None if each in uncommitted else at,
                 known_id=self._ids.get(topic),
                 was_released=topic in self._released,
                 is_truncated=each in truncated,

@@ -228,14 +228,22 @@ class SqliteTable:
                 f"{self._path} is a copy of {'{}-{}'.format(*found)}, not of "
                 f"{'{}-{}'.format(*(changelog or found))}; {self._unusable}"
             )
-        self.unowned.update(key for (key,) in connection.execute("select key from unowned"))
+        unowned = connection.execute("select key from unowned").fetchall()
+        ids = connection.execute(_TOPIC).fetchall()
+        claims = connection.execute(_CLAIM).fetchall()
+        # Other values than bytes come before all bytes.
+        others = connection.execute("select key from items where key < x'' limit 1").fetchall()
+        _check_bytes([*others, *unowned, *ids])
+        if any(tuple(map(type, claim)) != _PROGRESS[3:5] for claim in claims):
+            raise ValueError(f"its claim is {shown(repr(claims[0]))}")
+        self.unowned.update(key for (key,) in unowned)
         return found, Progress(
             position=row[2],
             owner=Owner(row[3], row[4]),
             commit=row[5],
             complete_ms=row[6],
-            topic_id=next((UUID(bytes=id_) for (id_,) in connection.execute(_TOPIC)), None),
-            claim=next((Owner(*claim) for claim in connection.execute(_CLAIM)), NOBODY),
+            topic_id=next((UUID(bytes=id_) for (id_,) in ids), None),
+            claim=next((Owner(*claim) for claim in claims), NOBODY),
         )
 
     @staticmethod
@@ -280,9 +288,12 @@ class SqliteTable:
     def _rows(self, query: str, values: Iterable[Any]) -> list[Any]:
         with self._lock:
             try:
-                return self._open().execute(query, tuple(values)).fetchall()
+                rows = self._open().execute(query, tuple(values)).fetchall()
             except sqlite3.Error as error:
                 raise self._error(error) from error
+        with self._errors():
+            _check_bytes(rows)
+        return rows
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -303,6 +314,18 @@ class SqliteTable:
         if code == sqlite3.SQLITE_CANTOPEN and _has_no_descriptor():
             remedy = _NO_DESCRIPTOR
         return StoreError(f"state file {self._path} {remedy} ({error})")
+
+
+def _check_bytes(rows: Iterable[tuple[Any, ...]]) -> None:
+    """Check that a file has the bytes that this program writes: columns of SQLite have no type.
+
+    Raises:
+        ValueError: a row has something else.
+    """
+    for row in rows:
+        for value in row:
+            if type(value) is not bytes:
+                raise ValueError(f"a row has {shown(repr(value), limit=80)}, which is not bytes")
 
 
 def _read_only(path: Path) -> str:

@@ -50,7 +50,7 @@ class TaskStores(RunningTasks):
         application_id: the group id.
         access: the changelogs and a producer, such as `KafkaChangelogs`; `close` closes it.
         state_dir: directory of `SqliteStore`: the one that the assignor has. None: not needed.
-        tell: called with a sentence after each assignment, restoration and error.
+        tell: called with a sentence after each new assignment, restoration and error.
         restore_s: longest time that one call of `process` restores; the member does not poll
             meanwhile, so that it has to be well below the session timeout.
         cleanup_delay_s: how long files of tasks are kept that moved away.
@@ -332,7 +332,7 @@ class TaskStores(RunningTasks):
         restored = [task for task, count in changes.items() if count or task in restoring]
         if restored:
             read = sum(changes.values())
-            self._tell(f"restored tasks: {listed_tasks(restored)}; {read} changes read")
+            self._tell(f"restored tasks: {listed_tasks(restored)}; {read} changelog records read")
 
     def _follow_changelogs(self) -> None:
         """Update standbys, for a short time, unless active tasks are being restored."""

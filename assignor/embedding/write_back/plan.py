@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from assignor.embedding.internal_topics import ExistingTopic, InternalTopic, topic_problem
 from assignor.embedding.state_stores.access import InputState
 from assignor.embedding.state_stores.copies import TaskCopy
 from assignor.embedding.state_stores.records import Commit, count_write_backs
@@ -37,12 +39,15 @@ class WriteBackPlan:
     moves: tuple[InputMove, ...] = ()
 
 
-def refuse_topics(kept: KeptTask, counts: Mapping[str, int]) -> tuple[str, ...]:
+def refuse_topics(
+    kept: KeptTask, counts: Mapping[str, int], policies: Mapping[str, str] = MappingProxyType({})
+) -> tuple[str, ...]:
     """Return what is wrong with the changelogs of a task.
 
     Args:
         kept: the task, without a problem.
         counts: topic -> number of partitions, for those that exist.
+        policies: topic -> `cleanup.policy`, where it is known.
     """
     inputs = [counts[topic] for topic in kept.topics if topic in counts]
     wanted = max(inputs, default=0)
@@ -51,12 +56,24 @@ def refuse_topics(kept: KeptTask, counts: Mapping[str, int]) -> tuple[str, ...]:
         why = "does not exist; create it, or, to do without the copies, delete"
         return (f"input topic {lacking[0]} {why} {kept.directory}",)
     changelogs = [store.changelog for store in kept.stores.values()] + [*kept.missing.values()]
-    return tuple(
+    wrong = tuple(
         f"changelog {topic} {_mend(counts.get(topic, 0), wanted)} cleanup.policy=compact, then run "
         "this command again; keep the state directory, it has the only copy"
         for topic, _ in sorted(changelogs)
         if counts.get(topic, 0) != wanted
     )
+    return wrong or tuple(
+        f"{problem}; then run this command again"
+        for topic, _ in sorted(changelogs)
+        if (problem := _policy_problem(topic, wanted, policies.get(topic, "")))
+    )
+
+
+def _policy_problem(topic: str, count: int, policy: str) -> str | None:
+    """Return why a changelog would not keep what is written to it, and what to do."""
+    changelog = InternalTopic(name=topic, partitions=count, configs={}, compacted=True)
+    found = ExistingTopic(partitions=count, configs={"cleanup.policy": policy})
+    return topic_problem(changelog, found)
 
 
 def _mend(count: int, wanted: int) -> str:

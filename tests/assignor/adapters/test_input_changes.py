@@ -152,6 +152,13 @@ def test_a_logical_offset_of_the_client_is_where_the_policy_says(caplog, reset, 
     assert result_of(settle(client, {})) == {IN: begin}
     assert f"reading begins at offset {begin} of 10, by auto_offset_reset: none" in caplog.text
     assert client.input.take_settled() == {IN: True}
+    # It has read on meanwhile.
+    client.input.made_anew({}, [])
+    client.id, client.at = OLD, 4
+    assert result_of(settle(client, {})) == {IN: 4}
+    assert "reading begins at offset 4 of 10, by auto_offset_reset: none" in caplog.text
+    client.input.take_settled()
+    client.at, client.begins = None, lambda _: {}
     assert result_of(settle(client, {IN: None})) == {IN: begin}
     assert client.input.take_settled() == {IN: False}
 

@@ -42,7 +42,7 @@ EVENTS = [
     (
         POSITION,
         7,
-        {"known_id": NEW, "was_released": True},
+        {"known_id": NEW, "was_released": True, "committed": 7},
         "the topic was made anew while it was not assigned (its id is another one)",
         7,
         f"{_READ_SINCE} 7 of 9, which the group has committed;",

@@ -85,6 +85,12 @@ def test_settings_of_the_application_go_over_the_chosen_ones():
 def test_a_wrong_count_is_refused_with_both_numbers():
     problem = topic_problem(wanted(lines=4)[COUNTS], ExistingTopic(partitions=3))
     assert "has 3 partitions instead of 4" in problem
+    assert (
+        ".kept, they have the only copies: add partitions to it, up to 4, and run assi" in problem
+    )
+    problem = topic_problem(wanted(lines=4)[COUNTS], ExistingTopic(partitions=5))
+    remedy = "delete this topic alone, create it with 4 partitions, and run assignor write-back"
+    assert f".kept, they have the only copies: {remedy}" in problem
 
 
 @pytest.mark.parametrize(

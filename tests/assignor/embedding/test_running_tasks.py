@@ -175,6 +175,20 @@ def test_the_text_names_running_tasks_and_errors():
     assert sentences == ["active tasks: 0_1 0_2; standby tasks: none", "no broker; start one"]
 
 
+def test_an_assignment_is_told_once_until_it_changes_or_is_lost():
+    sentences = []
+    tasks = RunningTasks(tell=sentences.append)
+    first, second = {TASK_1: ()}, {TASK_1: (), TASK_2: ()}
+    for active in (first, first, second, first):
+        tasks.on_tasks_assigned(active, {})
+        tasks.on_tasks_revoked(active, {})
+    named = ["0_1", "0_1 0_2", "0_1"]
+    assert sentences == [f"active tasks: {each}; standby tasks: none" for each in named]
+    tasks.on_tasks_lost(first, {})
+    tasks.on_tasks_assigned(first, {})
+    assert len(sentences) == 4
+
+
 def test_tell_has_to_be_a_function():
     with pytest.raises(ConfigError, match="tell=3 is refused; give a function of a sentence"):
         RunningTasks(3)

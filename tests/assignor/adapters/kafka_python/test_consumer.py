@@ -166,12 +166,27 @@ def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one(made):
 
 
 @pytest.mark.parametrize(
+    ("options", "interval_ms"),
+    [
+        ({"session_timeout_ms": 6000}, 2000),
+        ({"session_timeout_ms": 2}, 1),
+        ({"session_timeout_ms": 60_000}, 3000),
+        ({"session_timeout_ms": 6000, "heartbeat_interval_ms": 3000}, 3000),
+        ({}, None),
+    ],
+)
+def test_heartbeats_are_as_frequent_as_a_session_timeout_needs(options, interval_ms):
+    given = consumer_options(options, group_id="app", bootstrap_servers="127.0.0.1:1")
+    assert given.client.get("heartbeat_interval_ms") == interval_ms
+
+
+@pytest.mark.parametrize(
     ("options", "why"),
     [
         *WRONG_OPTIONS,
         ({"listner": None}, "did you mean listener"),
         ({"partition_assignment_strategy": []}, "give further assignors as fallback_assignors"),
-        ({"session_timeout_ms": 3000}, "heartbeat_interval_ms=3000 is not below session_timeout"),
+        ({"session_timeout_ms": 1}, "heartbeat_interval_ms=1 is not below session_timeout_ms=1"),
         ({"heartbeat_interval_ms": 50_000}, "is not below session_timeout_ms=45000; give at most"),
         ({"ssl_cafile": "/no/ca.pem"}, "ssl_cafile='/no/ca.pem' is refused; give the path of a f"),
         ({"group_instance_id": "a\udcff"}, r"'a\\udcff' is refused; give a text that UTF-8 can"),

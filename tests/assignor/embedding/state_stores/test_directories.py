@@ -26,7 +26,7 @@ def test_members_of_one_process_hand_a_task_over_in_the_directory_that_they_shar
     assert set(second.stores.restoring_tasks()) == {TASK}
     first.stores.process({}, first.count)
     second.finish()
-    assert second.sentences[-1] == "restored tasks: 0_0; 0 changes read"
+    assert second.sentences[-1] == "restored tasks: 0_0; 0 changelog records read"
     # The first one would remove it, had no other member of the process opened it since.
     first.stores._local._cleanup_delay_s = 0.0
     for _ in range(2):
@@ -101,7 +101,7 @@ def test_a_copy_is_rebuilt_when_brokers_may_have_removed_tombstones(
     again = member(delete_retention_ms=3600 * 1000)
     again.assign()
     again.finish()
-    assert ("; 2 changes read" in again.sentences[-1]) is is_kept
+    assert ("; 2 changelog records read" in again.sentences[-1]) is is_kept
 
 
 def test_a_state_directory_that_is_a_file_is_one_sentence(tmp_path):

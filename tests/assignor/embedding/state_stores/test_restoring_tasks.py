@@ -24,7 +24,7 @@ from tests.assignor.embedding.state_stores.logs import (
     restored,
 )
 
-NOTHING_READ = "restored tasks: 0_0; 0 changes read"
+NOTHING_READ = "restored tasks: 0_0; 0 changelog records read"
 kinds = pytest.mark.parametrize("kind", [SqliteStore, DictStore])
 
 
@@ -144,7 +144,7 @@ def test_what_another_owner_wrote_meanwhile_is_read_and_nothing_else(cluster, me
     cluster.write("six")
     owner.finish()
     # Of each of both stores, two keys.
-    assert owner.sentences[-1] == "restored tasks: 0_0; 4 changes read"
+    assert owner.sentences[-1] == "restored tasks: 0_0; 4 changelog records read"
     assert owner.state() == restored(cluster) == cluster.expected()
     # What the other one writes now does not count.
     other.poll()
@@ -167,7 +167,7 @@ def test_a_standby_stops_to_follow_and_reads_on_from_there(cluster, member, is_a
     standby.assign(active=is_active)
     if is_active:
         standby.finish()
-        assert standby.sentences[-1] == "restored tasks: 0_0; 2 changes read"
+        assert standby.sentences[-1] == "restored tasks: 0_0; 2 changelog records read"
     standby.poll()
     assert standby.state() == restored(cluster) == cluster.expected()
 

@@ -198,6 +198,16 @@ def progress_with(column, value):
     return damage
 
 
+def row_of(table, *values):
+    def damage(path):
+        with closing(sqlite3.connect(path)) as connection:
+            names = ", ".join("?" * len(values))
+            connection.execute(f"insert into {table} values ({names})", values)  # noqa: S608 no input
+            connection.commit()
+
+    return damage
+
+
 def directory(path):
     path.unlink()
     path.mkdir()
@@ -226,6 +236,20 @@ def directory(path):
                 ("last_commit", 5),
                 ("saved_ms", "now"),
             )
+        ),
+        *(
+            (row_of(*row), rf"counts\.db cannot be used; delete .*{found}, which is not bytes")
+            for row, found in (
+                (("items", "key", b"value"), "'key'"),
+                (("items", b"key", "value"), "'value'"),
+                (("items", b"key", 5), "5"),
+                (("unowned", "key"), "'key'"),
+                (("topic", "0123456789abcdef"), "'0123456789abcdef'"),
+            )
+        ),
+        (
+            row_of("claim", 1, "text"),
+            r"counts\.db cannot be used; delete .*its claim is \(1, 'text'",
         ),
         (directory, r"counts\.db cannot be opened; check the directory"),
     ],

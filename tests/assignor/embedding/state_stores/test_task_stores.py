@@ -29,14 +29,14 @@ def test_a_standby_follows_and_takes_over_without_reading_again(cluster, member)
     standby.poll()
     assert standby.state() == cluster.expected()
     assert standby.stores.task_offsets() == active.stores.task_offsets()
-    assert active.sentences[-1] == "restored tasks: 0_0; 0 changes read"
+    assert active.sentences[-1] == "restored tasks: 0_0; 0 changelog records read"
     active.stores.close()
     standby.assign()
     cluster.write("one")
     standby.finish()
     assert standby.state() == restored(cluster) == cluster.expected()
     # Those that it read as a standby do not count.
-    assert standby.sentences[-1] == "restored tasks: 0_0; 0 changes read"
+    assert standby.sentences[-1] == "restored tasks: 0_0; 0 changelog records read"
 
 
 def test_an_active_task_that_becomes_a_standby_follows_the_new_owner(cluster, member):
@@ -158,7 +158,7 @@ def test_a_restarted_process_tells_the_leader_what_it_has(cluster, member):
     assert again.stores.task_offsets() == position
     again.assign()
     again.finish()
-    assert again.sentences[-1] == "restored tasks: 0_0; 0 changes read"
+    assert again.sentences[-1] == "restored tasks: 0_0; 0 changelog records read"
 
 
 def test_a_file_that_cannot_be_used_is_told_at_the_start_and_raised_when_it_is_needed(

@@ -296,3 +296,26 @@ def test_a_refused_commit_has_the_row_that_it_has_with_kafka_python(code, then, 
         facts = LoopFacts(step=Step.PROCESS, error=raised.value, is_clients=True)
         assert decide(facts).then is then
     assert len(caplog.messages) == (then in {Then.LATER, Then.POLL})
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (
+            KafkaError._UNKNOWN_PARTITION,
+            r"in \[0\] does not exist, as far as librdkafka knows: it ",
+        ),
+        (KafkaError.UNKNOWN_TOPIC_OR_PART, r"in \[0\] does not exist, as far as librdkafka knows"),
+        (KafkaError._TIMED_OUT, "_TIMED_OUT"),
+    ],
+)
+def test_a_partition_that_librdkafka_does_not_know_is_a_sentence_and_waited_for(code, says):
+    def ask(partition, timeout):
+        raise KafkaException(KafkaError(code))
+
+    serving = SimpleNamespace(input=SimpleNamespace(watch=InputWatch("none")))
+    loop = ConsumerLoop(SimpleNamespace(get_watermark_offsets=ask, _serving=serving), 0.1, 1)
+    with pytest.raises((KafkaException, ClientError), match=says) as raised:
+        loop.ranges([TopicPartition("in", 0)])
+    facts = LoopFacts(step=Step.POLL, error=raised.value, is_clients=True)
+    assert decide(facts).then is Then.RETRY

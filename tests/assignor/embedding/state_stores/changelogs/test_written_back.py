@@ -58,7 +58,7 @@ def test_the_operator_has_the_copies_written_to_the_changelogs(  # noqa: PLR0917
     last = member("one")
     last.assign()
     last.finish()
-    assert last.sentences[-1] == "restored tasks: 0_0; 0 changes read"
+    assert last.sentences[-1] == "restored tasks: 0_0; 0 changelog records read"
     last.stores.close()
     run_and_compare(cluster, member, "two")
 
@@ -170,6 +170,24 @@ def test_a_changelog_with_other_partitions_is_refused(  # noqa: PLR0917 fixtures
     wanted = f"changelog app-by-word-changelog {found}and (set )?cleanup.policy=compact, then run "
     wanted += "this command again; keep the state directory, it has the only copy"
     assert re.fullmatch(wanted, refused)
+
+
+@pytest.mark.parametrize(
+    ("policy", "refusals"),
+    [("delete", 1), ("compact", 0), ("compact,delete", 0), ("delete, compact", 0), (None, 0)],
+)
+def test_a_changelog_that_would_delete_what_is_written_back_is_refused(  # noqa: PLR0917 fixtures
+    cluster, member, owner, tmp_path, policy, refusals
+):
+    lose_and_stop(cluster, owner, tmp_path, make_anew)
+    topic = "app-by-word-changelog"
+    with open_kept(tmp_path / "one") as [kept]:
+        counts = dict.fromkeys(("orders", "visits", "app-by-letter-changelog", topic), 1)
+        refused = refuse_topics(kept, counts, {topic: policy} if policy else {})
+    assert len(refused) == refusals
+    for sentence in refused:
+        assert sentence.startswith(f"changelog {topic} has cleanup.policy=delete, which deletes ")
+        assert sentence.endswith("--add-config cleanup.policy=compact; then run this command again")
 
 
 @pytest.mark.parametrize("is_killed", [False, True])
