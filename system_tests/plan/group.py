@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any, Final, TypeVar
 
+from encoding import shown
 from probing import find_release
 from probing import releases as data
 from system_tests.sim import BounceOptions, OptionError
@@ -89,7 +90,12 @@ class SimulatedGroup:
     @property
     def id(self) -> str:
         """The group id as a word of a command."""
-        return quote(self.name) if self.name else "GROUP"
+        return word(self.name) if self.name else "GROUP"
+
+    @property
+    def inputs(self) -> str:
+        """The input topics as a word of a command."""
+        return ",".join(map(word, self.input_topics)) or "TOPIC,TOPIC"
 
     @property
     def seeds(self) -> int:
@@ -183,6 +189,11 @@ class SimulatedGroup:
             + (" (assumed; see --restart-ms)" if self.restart_ms is None else ""),
         ]
         return ", ".join(filter(None, parts))
+
+
+def word(name: str) -> str:
+    """Return a name as one word of a shell, without control characters."""
+    return shown(quote(name), limit=None)
 
 
 UNNAMED: Final = SimulatedGroup()
