@@ -232,8 +232,9 @@ def scaled(
             f" {all_tasks} tasks: restored records, also those of the way back, and the pauses of"
             " all partitions together are those of this part"
             + (
-                "; rebalances for members and the duration of a rolling bounce are multiplied by"
-                f" {all_members / members:.3g} (--sample {all_members} simulates all members)"
+                "; rebalances for members, the duration of a rolling bounce and restores one after"
+                f" the other are multiplied by {all_members / members:.3g} (--sample {all_members}"
+                " simulates all members)"
                 if members < all_members
                 else ""
             )
