@@ -86,8 +86,8 @@ class _Wanted:
 
     def uses_of(self, group: str) -> frozenset[Use]:
         """Return what the application of a group uses."""
-        found: frozenset[Use] = dict(self.given["uses_of"]).get(group, self.uses)
-        return found
+        own: Mapping[str, frozenset[Use]] = dict(self.given["uses_of"])
+        return own.get(group, self.uses)
 
 
 def print_fleet_plan(given: Mapping[str, Any], uses: frozenset[Use]) -> NoReturn:

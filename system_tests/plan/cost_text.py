@@ -247,20 +247,20 @@ def _in_turn(sizes: Sequence[int], largest: int, times: int, group: SimulatedGro
     copies = 1 + min(group.standbys, group.members - 1)
     ordered = sorted(list(sizes) * copies, reverse=True)
     waits = [size for size in ordered[:: -(-len(ordered) // group.members)] if size]
+    members = round(len(waits) * group.size_factor)
     factors = [str(times)] * (times > 1)
     if len(set(waits)) == 1:
-        total = len(waits) * largest
-        factors += [str(len(waits))] * (len(waits) > 1) + [
-            duration(largest * 1000 // group.restore)
-        ]
+        total = members * largest
+        factors += [str(members)] * (members > 1)
+        factors.append(duration(largest * 1000 // group.restore))
     else:
-        total = max(largest, sum(waits))
-        factors += [duration(total * 1000 // group.restore)]
+        total = max(largest, round(sum(waits) * group.size_factor))
+        factors.append(duration(total * 1000 // group.restore))
     arithmetic = f"{' x '.join(factors)} = " if len(factors) > 1 else ""
     total_ms = times * total * 1000 // group.restore
     return f"at least {arithmetic}{duration(total_ms)} for" + (
-        f" {len(waits)} members, which delete their state and restore it one after the other"
-        if len(waits) > 1
+        f" {members} members, which delete their state and restore it one after the other"
+        if members > 1
         else " the only member with state, which deletes and restores it"
     )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any, Final, TypeVar
 
+from encoding import shown
 from probing import find_release
 from probing import upgrades as data
 from system_tests.sim import BounceOptions, OptionError
@@ -89,7 +90,12 @@ class SimulatedGroup:
     @property
     def id(self) -> str:
         """The group id as a word of a command."""
-        return quote(self.name) if self.name else "GROUP"
+        return word(self.name) if self.name else "GROUP"
+
+    @property
+    def inputs(self) -> str:
+        """The input topics as a word of a command."""
+        return ",".join(map(word, self.input_topics)) or "TOPIC,TOPIC"
 
     @property
     def seeds(self) -> int:
@@ -185,6 +191,11 @@ class SimulatedGroup:
         return ", ".join(filter(None, parts))
 
 
+def word(name: str) -> str:
+    """Return a name as one word of a shell, without control characters."""
+    return shown(quote(name), limit=None)
+
+
 UNNAMED: Final = SimulatedGroup()
 """A group of which nothing is known."""
 
@@ -221,8 +232,9 @@ def scaled(
             f" {all_tasks} tasks: restored records, also those of the way back, and the pauses of"
             " all partitions together are those of this part"
             + (
-                "; rebalances for members and the duration of a rolling bounce are multiplied by"
-                f" {all_members / members:.3g} (--sample {all_members} simulates all members)"
+                "; rebalances for members, the duration of a rolling bounce and restores one after"
+                f" the other are multiplied by {all_members / members:.3g} (--sample {all_members}"
+                " simulates all members)"
                 if members < all_members
                 else ""
             )

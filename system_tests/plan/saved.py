@@ -70,6 +70,14 @@ class SavedGroup:
                 f" RELEASE --brokers RELEASE. {WAY_BACK}"
             )
         known = {client: names for client, names in self.releases_by_client.items() if names}
+        common = self.common_releases
+        if known and not common:
+            kinds = {spelled_releases(names): shown(client) for client, names in known.items()}
+            listed = [f"{client} has metadata of {kind}" for kind, client in sorted(kinds.items())]
+            raise ReleaseError(
+                f"members of the saved group differ: {', '.join(listed[:_SHOWN])};"
+                " bring all members to one release first"
+            )
         if given is not None:
             wrong = sorted(client for client, names in known.items() if given.name not in names)
             if wrong:
@@ -80,18 +88,10 @@ class SavedGroup:
                     " all members to one release first"
                 )
             return given.name
-        common = self.common_releases
         if len(common) == 1:
             return next(iter(common))
         if common:
             sentence = f"members of the saved group match {spelled_releases(common)}"
-        elif known:
-            kinds = {spelled_releases(names): shown(client) for client, names in known.items()}
-            listed = [f"{client} has metadata of {kind}" for kind, client in sorted(kinds.items())]
-            raise ReleaseError(
-                f"members of the saved group differ: {', '.join(listed[:_SHOWN])};"
-                " bring all members to one release first"
-            )
         else:
             sentence = (
                 "the file has no metadata of its members (was it saved by assignor inspect --save?)"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
-from shlex import quote
 from typing import Final
 
 from probing import find_release
@@ -15,7 +14,7 @@ from system_tests.plan.exactly_once import (
     is_guarantee,
     versions_between,
 )
-from system_tests.plan.group import UNNAMED, SimulatedGroup
+from system_tests.plan.group import UNNAMED, SimulatedGroup, word
 from system_tests.plan.model import PlanStep
 from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import not_rehearsed, rehearsal_of
@@ -208,10 +207,9 @@ def step_text(step: PlanStep, group: SimulatedGroup = UNNAMED) -> str:
 
 def demands_of(step: PlanStep, group: SimulatedGroup = UNNAMED) -> tuple[str, ...]:
     """Return what else a step takes, as sentences and commands."""
-    topics = ",".join(map(quote, group.input_topics)) or "TOPIC,TOPIC"
     reset = (
         "kafka-streams-application-reset.sh --bootstrap-server HOST:PORT"
-        f" --application-id {group.id} --input-topics {topics}"
+        f" --application-id {group.id} --input-topics {group.inputs}"
     )
     has_markers = step.transactional and (step.consumes or step.drains)
     return (
@@ -230,9 +228,10 @@ def _until(step: PlanStep, group: SimulatedGroup) -> str:
     """Return what has to be true before the next step, as a clause; often empty."""
     if not step.consumes:
         return ""
-    topics = f" ({', '.join(group.repartition_topics)})" if group.repartition_topics else ""
+    topics = ", ".join(map(word, group.repartition_topics))
+    named = f" ({topics})" if topics else ""
     return (
-        f"each repartition topic{topics} has been consumed at least up to the LOG-END-OFFSET that"
+        f"each repartition topic{named} has been consumed at least up to the LOG-END-OFFSET that"
         " it had when the last member was restarted: CURRENT-OFFSET of kafka-consumer-groups.sh"
         f" --bootstrap-server HOST:PORT --describe --group {group.id}"
     )

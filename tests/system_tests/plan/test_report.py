@@ -69,7 +69,7 @@ def test_a_page_has_the_decision_every_step_and_what_is_not_checked(page):
 def test_a_page_explains_its_seconds_and_draws_every_step(page):
     assert "the seconds are 2 times the longest pause of a partition in the step" in page
     assert "Stable is the state that inspect shows" in page
-    assert re.findall("<b>(steps? .*?)</b></p>\n<svg", page) == [
+    assert re.findall('<b>(steps? .*?)</b></p>\n<div class="wide"><svg', page) == [
         "steps 1 and 2: 2.3.1 to 3.9.2",
         "step 3: 3.9.2 to 4.3.1",
     ]
