@@ -8,8 +8,9 @@ pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.ti
 
 
 @pytest.mark.parametrize(("client", "protocol"), GROUPS)
-@pytest.mark.parametrize("has_stores", [False, True])
-def test_a_plan_is_taken(client, protocol, has_stores, tmp_path):
+def test_a_plan_is_taken(client, protocol, tmp_path):
+    """The cooperative groups have stores, the eager ones none."""
+    has_stores = protocol == "cooperative"
     found = adopt_plan(client, protocol, has_stores=has_stores, directory=tmp_path)
     print(f"{HEADER}\n{found}")  # noqa: T201 shown with -s, and where the test fails
     assert found.planned == 6
