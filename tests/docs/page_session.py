@@ -162,7 +162,7 @@ class PageSession:
         module = ENTRIES.get(match[1], match[1])
         argv = ["tests.docs.forked", str(self.directory), module]
         argv += words[words.index(match[1]) + 1 :]
-        with open(os.devnull, "rb") as nothing:
+        with Path(os.devnull).open("rb") as nothing:
             files = (nothing.fileno(), out.fileno(), err.fileno())
             return ForkedProcess(self.server, argv, files)
 

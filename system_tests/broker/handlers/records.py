@@ -97,8 +97,7 @@ def _append(call: Call, topic: str, part: Any) -> Appended:
 
 
 async def fetch(call: Call) -> Any:
-    """Fetch v4 to v12; waits until `min_bytes` are available or `max_wait_ms` have passed, the
-    request's or the configured ones.
+    """Fetch v4 to v12; waits until `min_bytes` are available or the lower `max_wait_ms` is over.
 
     Fetch sessions (KIP-227) are declined with session id 0, as a broker with a full session cache
     does, so every request names all its partitions.

@@ -54,7 +54,7 @@ class Member(threading.Thread):
 
     def run(self):
         while not self.ended.is_set():
-            self.consumer.poll(timeout_ms=1000)
+            self.consumer.poll(timeout_ms=100)
 
     def close(self):
         self.ended.set()
