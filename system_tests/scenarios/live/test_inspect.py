@@ -42,7 +42,7 @@ class Member(threading.Thread):
             bootstrap_servers=broker.bootstrap_servers,
             group_id=group,
             session_timeout_ms=60_000,
-            heartbeat_interval_ms=200,
+            heartbeat_interval_ms=100,
             enable_auto_commit=False,
             metrics_enabled=False,
             **strategy,

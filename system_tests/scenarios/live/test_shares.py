@@ -45,7 +45,7 @@ class Thread:
             group_id="app",
             partition_assignment_strategy=[self.assignor],
             session_timeout_ms=60_000,
-            heartbeat_interval_ms=200,
+            heartbeat_interval_ms=100,
             metrics_enabled=False,
         )
         self.assignor.attach(self.consumer)
