@@ -197,7 +197,7 @@ class PageSession:
         return next(item for item in reversed(self.running) if item.command.startswith(start))
 
     def run_python(self, page):
-        """Run all Python blocks of the page, in order, in one separate process."""
+        """Run all Python blocks of the page, in order, in one process."""
         if not self.python:
             return
         script = textwrap.dedent("""
@@ -210,21 +210,12 @@ class PageSession:
             sys.stdout.flush()
             os._exit(0)  # threads of consumers that a page never closes
         """)
-        (self.directory / ".python.json").write_text(
-            json.dumps([page, [self.with_own_ports(text) for text in self.python]]),
-            encoding="utf-8",
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", script, ".python.json"],
-            cwd=self.directory,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_S,
-            check=False,
-        )
-        assert done.returncode == 0, f"{page}\n{done.stdout}{done.stderr}"
-        printed = done.stdout.split(chr(30))
+        blocks = json.dumps([page, [self.with_own_ports(text) for text in self.python]])
+        for name, text in (("python_blocks.py", script), ("python_blocks.json", blocks)):
+            (self.directory / name).write_text(text, encoding="utf-8")
+        status, output = self.printed("python python_blocks.py python_blocks.json")
+        assert status == 0, f"{page}\n{output}"
+        printed = output.split(chr(30))
         wrong = [prints(page, shown, printed[number]) for number, shown in self.shown.items()]
         assert not any(wrong), wrong
 
