@@ -66,9 +66,9 @@ def main(
                 state_dir=state_dir,
                 num_standby_replicas=1,
                 session_timeout_ms=session_ms,
-                heartbeat_interval_ms=session_ms // 5,
+                heartbeat_interval_ms=session_ms // 15,
                 level_source=GroupLevels(bootstrap_server, GROUP),
-                level_poll_s=5,
+                level_poll_s=1,
                 tell=click.echo,
             ) as app:
                 return app.run()

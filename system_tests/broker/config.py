@@ -32,6 +32,8 @@ class BrokerConfig:
             an older broker; other APIs are served in all implemented versions.
         max_frame_bytes: Greatest request (`socket.request.max.bytes`).
         max_batch_bytes: Greatest record batch (`message.max.bytes`).
+        max_fetch_wait_ms: A fetch without records is answered after this time at the latest, though
+            it may ask for a longer one, after which a client reads partitions that are new to it.
         requests_kept: Number of last requests that are kept.
         events_kept: Number of last events that are kept.
 
@@ -55,6 +57,7 @@ class BrokerConfig:
     newest_versions: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     max_frame_bytes: int = 104_857_600
     max_batch_bytes: int = 1_048_588
+    max_fetch_wait_ms: int = 50
     requests_kept: int = 20_000
     events_kept: int = 100_000
 

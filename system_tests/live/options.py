@@ -142,7 +142,7 @@ class LiveOptions:
             most=600_000,
         ),
     )
-    quiet_ms: float = 700.0
+    quiet_ms: float = 300.0
 
     @property
     def outlasts_sessions(self) -> bool:

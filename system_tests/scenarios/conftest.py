@@ -24,7 +24,7 @@ COMMAND = (sys.executable, "-m", "system_tests.entry", "live")
 GONE_S = 120
 # On a machine that stalls for seconds no member loses its session, and waits are long enough. Eight
 # records a second in each of six partitions show a pause of a rebalance, and the owners.
-DEFAULTS = {"--timeout": 240, "--session-timeout-ms": 60_000, "--rate": 50}
+DEFAULTS = {"--timeout": 240, "--session-timeout-ms": 60_000, "--rate": 50, "--heartbeat-ms": 100}
 
 
 @dataclass(frozen=True, slots=True)

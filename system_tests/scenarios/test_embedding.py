@@ -61,7 +61,7 @@ class Member:
             group_id="app",
             partition_assignment_strategy=[self.assignor],
             session_timeout_ms=60_000,
-            heartbeat_interval_ms=200,
+            heartbeat_interval_ms=100,
             **consumer_settings,
         )
         self.assignor.attach(self.consumer)

@@ -20,7 +20,7 @@ def events(path):
 
 def test_a_short_soak_on_both_clients_loses_nothing(tmp_path):
     out = tmp_path / "soak.jsonl"
-    run = run_command(f"soak {_SOAK} --minutes 0.2 --rate 50 --client mixed --calm 0.5 --out {out}")
+    run = run_command(f"soak {_SOAK} --minutes 0.1 --rate 50 --client mixed --calm 0.5 --out {out}")
     report = run.report
     assert (run.status, report["findings"]) == (0, [])
     assert run.numbers("records")["missing"] == 0

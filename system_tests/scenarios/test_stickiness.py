@@ -15,10 +15,7 @@ pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.ti
 @pytest.mark.parametrize(
     ("client", "protocol", "has_stores"),
     [
-        ("kafka-python", "eager", False),
-        ("kafka-python", "cooperative", False),
         ("aiokafka", "eager", False),
-        ("confluent", "eager", False),
         ("confluent", "cooperative", False),
         ("kafka-python", "cooperative", True),
     ],

@@ -23,7 +23,7 @@ TOPOLOGY: Final = (
     .add_state_store("counts", processors=["count"])
 )
 COUNTS: Final = DictStore("counts", key=TEXT, value=JSON)
-_SESSION_MS, _HEARTBEAT_MS, _POLL_S = 60_000, 200, 0.2
+_SESSION_MS, _HEARTBEAT_MS, _POLL_S = 60_000, 100, 0.1
 
 
 class ClientMember:

@@ -76,7 +76,7 @@ class CountingConfig:
     bootstrap_servers: str
     state_dir: str
     step: str | None = None
-    session_timeout_ms: int = 4000
+    session_timeout_ms: int = 2500
 
 
 class Steps:

@@ -1,4 +1,4 @@
-"""Member processes forked from one process that has imported what they need.
+"""Processes of members and commands, forked from one process that has imported what they need.
 
 The imports of a member take longer than most short tests. A test session starts one server;
 `forked` replaces `subprocess.Popen` in `system_tests.live.member_process`. The server has one
@@ -33,6 +33,8 @@ PRELOADED: Final = (
     "system_tests.support.jvm.member",
     "system_tests.support.jvm.codec",
     "jpype",
+    "assignor.cli.main",
+    "system_tests.cli.main",
 )
 _MOST_BYTES: Final = 65_536
 _ANSWER_S: Final = 120.0
@@ -128,21 +130,35 @@ class ForkServer:
 class ForkedProcess:
     """A process of the server, with the part of `subprocess.Popen` that members need.
 
+    Args:
+        server: that forks it.
+        argv: name of the module and its arguments.
+        files: its standard input, output and error; None: pipes.
+
     Attributes:
-        stdin: text that it reads; stdout and stderr: text that it writes.
+        stdin: text that it reads; stdout and stderr: text that it writes; None without pipes.
     """
 
-    def __init__(self, server: ForkServer, argv: list[str]) -> None:
+    stdin: IO[str] | None = None
+    stdout: IO[str] | None = None
+    stderr: IO[str] | None = None
+
+    def __init__(
+        self, server: ForkServer, argv: list[str], files: tuple[int, int, int] | None = None
+    ) -> None:
         self._server = server
+        if files is not None:
+            self.pid = server.start(argv, files)
+            return
         (into, stdin), (stdout, out), (stderr, err) = os.pipe(), os.pipe(), os.pipe()
         try:
             self.pid = server.start(argv, (into, out, err))
         finally:
             for descriptor in (into, out, err):
                 os.close(descriptor)
-        self.stdin: IO[str] | None = os.fdopen(stdin, "w", encoding="utf-8", errors="replace")
-        self.stdout: IO[str] | None = os.fdopen(stdout, encoding="utf-8", errors="replace")
-        self.stderr: IO[str] | None = os.fdopen(stderr, encoding="utf-8", errors="replace")
+        self.stdin = os.fdopen(stdin, "w", encoding="utf-8", errors="replace")
+        self.stdout = os.fdopen(stdout, encoding="utf-8", errors="replace")
+        self.stderr = os.fdopen(stderr, encoding="utf-8", errors="replace")
 
     def poll(self) -> int | None:
         """Its exit status, None while it runs."""

@@ -57,7 +57,7 @@ class LevelMember:
         group: str = "app",
         release: str = "native",
         levels: Mapping[int, Mapping[str, int]] = LEVELS,
-        settings: Mapping[str, Any] = MappingProxyType({"level_poll_s": 0.5}),
+        settings: Mapping[str, Any] = MappingProxyType({"level_poll_s": 0.2}),
     ) -> None:
         self.observations: list[Observation] = []
         self.levels_written: list[tuple[int, int]] = []
@@ -80,7 +80,7 @@ class LevelMember:
             group_id=group,
             partition_assignment_strategy=[self.assignor],
             session_timeout_ms=60_000,  # no session may expire in these tests
-            heartbeat_interval_ms=200,
+            heartbeat_interval_ms=100,
         )
         self.assignor.attach(self.consumer)
         self.stop = threading.Event()

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from system_tests.support.fork_server import ForkedProcess, ForkServer
 from tests.docs.pages import ROOT, Block, agrees, masked, pattern_of, prints
 
 # Ports that pages show: of a broker, and of two servers of queries.
@@ -19,6 +21,12 @@ SHOWN_PORTS = ("9092", "8001", "8002")
 # Far above the time that any command needs.
 COMMAND_S = 300
 PRINTS_S = 300
+# What is forked from a process that has imported it, unless the shell does more than start it.
+FORKED = re.compile(
+    r"(?:python (?:-u )?(?:-m )?)?"
+    r"(assignor|rolling-bounce|(?:assignor|system_tests)\.[\w.]+|[\w/]+\.py)(?: [^|<>&;$`]*)?"
+)
+ENTRIES = {"assignor": "assignor.entry", "rolling-bounce": "system_tests.entry"}
 
 
 @dataclass
@@ -26,7 +34,7 @@ class Background:
     """A command in the background; a file has its output."""
 
     command: str
-    process: subprocess.Popen
+    process: subprocess.Popen | ForkedProcess
     output: Path
     seen: int = 0
 
@@ -39,6 +47,7 @@ class PageSession:
     """One run of a page: a directory, ports, background commands, and Python blocks so far."""
 
     directory: Path
+    server: ForkServer
     ports: dict[str, str] = field(default_factory=dict)
     reserved: list[socket.socket] = field(default_factory=list)
     running: list[Background] = field(default_factory=list)
@@ -126,31 +135,43 @@ class PageSession:
 
     def printed(self, command):
         """Return the exit status of a command and its whole output."""
-        done = subprocess.run(
-            ["bash", "-c", self.with_own_ports(command)],
-            cwd=self.directory,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_S,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-        return done.returncode, self.with_shown_ports(done.stdout + done.stderr)
+        paths = [self.directory / name for name in (".stdout", ".stderr")]
+        with paths[0].open("wb") as out, paths[1].open("wb") as err:
+            process = self.process(command, out, err)
+        try:
+            status = process.wait(COMMAND_S)
+        finally:
+            process.kill()
+        printed = "".join(path.read_text(encoding="utf-8", errors="replace") for path in paths)
+        return status, self.with_shown_ports(printed)
+
+    def process(self, command, out, err):
+        """Start a command, without input, that prints to files."""
+        command = self.with_own_ports(command)
+        match = FORKED.fullmatch(command)
+        if match is None:
+            return subprocess.Popen(
+                ["bash", "-c", f"exec {command}" if out is err else command],
+                cwd=self.directory,
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+            )
+        words = shlex.split(command)
+        module = ENTRIES.get(match[1], match[1])
+        argv = ["tests.docs.forked", str(self.directory), module]
+        argv += words[words.index(match[1]) + 1 :]
+        with Path(os.devnull).open("rb") as nothing:
+            files = (nothing.fileno(), out.fileno(), err.fileno())
+            return ForkedProcess(self.server, argv, files)
 
     def start(self, block):
         """Start background commands, and wait for the output that the page shows."""
         for command, shown in block.commands:
             output = self.directory / f".printed-{len(self.running)}"
             with output.open("wb") as file:
-                process = subprocess.Popen(
-                    ["bash", "-c", f"exec {self.with_own_ports(command)}"],
-                    cwd=self.directory,
-                    env=environment(),
-                    stdout=file,
-                    stderr=subprocess.STDOUT,
-                    stdin=subprocess.DEVNULL,
-                )
+                process = self.process(command, file, file)
             self.running.append(Background(command, process, output))
             self.await_output(self.running[-1], shown, block)
 
@@ -176,7 +197,7 @@ class PageSession:
         return next(item for item in reversed(self.running) if item.command.startswith(start))
 
     def run_python(self, page):
-        """Run all Python blocks of the page, in order, in one separate process."""
+        """Run all Python blocks of the page, in order, in one process."""
         if not self.python:
             return
         script = textwrap.dedent("""
@@ -189,21 +210,12 @@ class PageSession:
             sys.stdout.flush()
             os._exit(0)  # threads of consumers that a page never closes
         """)
-        (self.directory / ".python.json").write_text(
-            json.dumps([page, [self.with_own_ports(text) for text in self.python]]),
-            encoding="utf-8",
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", script, ".python.json"],
-            cwd=self.directory,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_S,
-            check=False,
-        )
-        assert done.returncode == 0, f"{page}\n{done.stdout}{done.stderr}"
-        printed = done.stdout.split(chr(30))
+        blocks = json.dumps([page, [self.with_own_ports(text) for text in self.python]])
+        for name, text in (("python_blocks.py", script), ("python_blocks.json", blocks)):
+            (self.directory / name).write_text(text, encoding="utf-8")
+        status, output = self.printed("python python_blocks.py python_blocks.json")
+        assert status == 0, f"{page}\n{output}"
+        printed = output.split(chr(30))
         wrong = [prints(page, shown, printed[number]) for number, shown in self.shown.items()]
         assert not any(wrong), wrong
 

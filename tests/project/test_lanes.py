@@ -128,9 +128,7 @@ def test_a_test_can_interrupt_itself_in_a_run_that_ignores_interrupts(tmp_path):
 @pytest.mark.parametrize(
     ("marks", "tests"),
     [
-        ("not clock and not nightly", WITHOUT_CLOCK),
         ("clock and not alone", {"a_clock", *WITHOUT_ALONE}),
-        ("alone", {"a_signal"}),
         ("nightly", {"some_at_night[a]", "some_at_night[b]", "all_at_night"}),
     ],
 )
@@ -154,9 +152,8 @@ def test_a_nightly_proof_of_a_row_or_no_reason_is_a_usage_error(tmp_path, option
     assert "Traceback" not in ended.stdout + ended.stderr
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "1")])
-def test_a_parameter_that_no_test_has_is_an_error_of_collection(tmp_path, options):
-    ended = session(tmp_path, *options, tests=TESTS.replace('but=("b",)', 'but=("b", "typo")'))
+def test_a_parameter_that_no_test_has_is_an_error_of_collection(tmp_path):
+    ended = session(tmp_path, "-n", "1", tests=TESTS.replace('but=("b",)', 'but=("b", "typo")'))
     assert ended.returncode in {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.TESTS_FAILED}
     assert "test_some_at_night: its mark nightly has but='typo'" in ended.stdout
     assert "choose from: 'a', 'b'" in ended.stdout

@@ -97,7 +97,7 @@ def _append(call: Call, topic: str, part: Any) -> Appended:
 
 
 async def fetch(call: Call) -> Any:
-    """Fetch v4 to v12; waits until `min_bytes` are available or `max_wait_ms` have passed.
+    """Fetch v4 to v12; waits until `min_bytes` are available or the lower `max_wait_ms` is over.
 
     Fetch sessions (KIP-227) are declined with session id 0, as a broker with a full session cache
     does, so every request names all its partitions.
@@ -106,7 +106,8 @@ async def fetch(call: Call) -> Any:
     response = consumer.FetchResponse
     if request.session_id != 0:
         return response(error_code=FETCH_SESSION_ID_NOT_FOUND, session_id=0, responses=[])
-    deadline_ms = call.cluster.now_ms() + request.max_wait_ms
+    wait_ms = min(request.max_wait_ms, call.cluster.config.max_fetch_wait_ms)
+    deadline_ms = call.cluster.now_ms() + wait_ms
     while True:
         topics, size, has_error = _read(call)
         left_ms = deadline_ms - call.cluster.now_ms()

@@ -201,7 +201,7 @@ def run_member(config: MemberConfig, *, stop: threading.Event) -> None:
         "client_id": config.name,
         "group_id": APP,
         "session_timeout_ms": config.session_timeout_ms,
-        "heartbeat_interval_ms": 300,
+        "heartbeat_interval_ms": 100,
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
         "metrics_enabled": False,

@@ -37,12 +37,19 @@ def test_one_bounce_without_a_setting_is_enough_in_any_order(bounce, old, new, o
 
 
 @pytest.mark.kip("268-17", "loop")
+@pytest.mark.nightly(
+    "5 s; every run bounces from 101 to 103, past a version", but=("native-incompatible",)
+)
 @pytest.mark.parametrize(("old", "new"), [("native", "incompatible"), ("incompatible", "next")])
 @pytest.mark.usefixtures("clock")
 def test_a_next_version_with_other_layouts_is_bounced_to(old, new):
     """102 can be read by 101, 103 cannot; each differs by a field added, dropped and changed."""
     options = LiveOptions(
-        order="leader-first", rate=50.0, session_timeout_ms=60_000, settle_timeout_s=240
+        order="leader-first",
+        rate=50.0,
+        heartbeat_ms=100,
+        session_timeout_ms=60_000,
+        settle_timeout_s=240,
     )
     plan = plan_path(old, new, Switches())
     outcome = run_live_bounce(options, plan, SilentScreen(sys.stderr, ("a", "b", "c")))
@@ -122,12 +129,6 @@ def test_if_no_leader_quarantines_a_foreign_member_the_forced_bounce_is_bad(boun
     run = bounce("--from 3.1 --to 3.9 --garbage --force")
     assert run.status == 1
     assert "cannot be decoded" in run.report["failure"]
-
-
-def test_a_rollback_is_a_bounce_like_any_other(bounce):
-    run = bounce("--from native --to 3.1 --order leader-first")
-    assert (run.status, run.failed()) == (0, [])
-    assert set(run.numbers("versions")["used"].values()) == {10}
 
 
 @pytest.mark.usefixtures("clock")

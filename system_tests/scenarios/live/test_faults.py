@@ -23,7 +23,7 @@ from system_tests.live.plan import Stage, plan_path
 from system_tests.live.screen import SilentScreen
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.timeout(900)]
-SESSION_MS = 5_000
+SESSION_MS = 3_000
 UUID_PARTS = 5  # a member id is the client's, a hyphen and a UUID
 SAFE = ("records", "versions")
 MEMBERS = 3
@@ -180,8 +180,7 @@ def bounce_with():
             numbers = LiveOptions(
                 bootstrap_server=",".join(broker.bootstrap_servers),
                 session_timeout_ms=SESSION_MS,
-                heartbeat_ms=200,
-                quiet_ms=400.0,
+                heartbeat_ms=100,
                 rate=50.0,
                 settle_timeout_s=240,
                 **options,
@@ -232,6 +231,7 @@ def test_an_upgrade_on_both_clients_survives_lost_joins_and_a_killed_leader(boun
 
 
 @pytest.mark.kip("268-16", "loop")
+@pytest.mark.nightly("10 s; every run pauses a member of the other client", but=("aiokafka",))
 @pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
 def test_an_upgrade_survives_a_member_that_is_paused_past_its_session(bounce_with, client):
     run = bounce_with("2.8", "native", [pause_past_the_session], client=client)

@@ -93,7 +93,7 @@ def test_hostile_bytes_cost_the_honest_members_nothing(broker, protocol, claims_
         for number, blob in enumerate(
             sample(
                 list(hostile_blobs(BLOBS)),
-                every=4,
+                every=10,
                 reason="200 blobs take a minute a group",
             )
         ):

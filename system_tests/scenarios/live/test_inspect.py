@@ -42,7 +42,7 @@ class Member(threading.Thread):
             bootstrap_servers=broker.bootstrap_servers,
             group_id=group,
             session_timeout_ms=60_000,
-            heartbeat_interval_ms=200,
+            heartbeat_interval_ms=100,
             enable_auto_commit=False,
             metrics_enabled=False,
             **strategy,
@@ -54,7 +54,7 @@ class Member(threading.Thread):
 
     def run(self):
         while not self.ended.is_set():
-            self.consumer.poll(timeout_ms=1000)
+            self.consumer.poll(timeout_ms=100)
 
     def close(self):
         self.ended.set()

@@ -8,9 +8,8 @@ pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.mark.kip("268-20", "loop")
-@pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
-def test_members_that_stop_one_at_a_time_cost_a_rebalance_and_no_session(bounce, client):
-    run = bounce(f"--from 3.1 --to native --client {client}")
+def test_members_that_stop_one_at_a_time_cost_a_rebalance_and_no_session(bounce):
+    run = bounce("--from 3.1 --to native --client aiokafka")
     assert (run.status, run.failed()) == (0, [])
     numbers = run.numbers("pauses")
     longest = numbers["longest"]
@@ -34,10 +33,10 @@ def test_cooperative_members_pause_only_what_moves(bounce):
 
 @pytest.mark.kip("268-20", "loop")
 def test_a_crash_costs_a_session_timeout_and_a_rebalance(bounce):
-    run = bounce("--from native --to next --kill b --session-timeout-ms 12000")
+    run = bounce("--from native --to next --kill b --session-timeout-ms 6000")
     assert run.report["failure"] is None
     (check,) = [check for check in run.report["checks"] if check["name"] == "pauses"]
     assert check["ok"], check["sentence"]
     longest = check["numbers"]["longest"]
     assert longest["terms_ms"]["session_ms"] > 0
-    assert 6_000 < longest["pause_ms"] <= longest["bound_ms"]
+    assert 3_000 < longest["pause_ms"] <= longest["bound_ms"]

@@ -38,7 +38,7 @@ def started(broker, state_dir, **settings):
         group_id="app",
         partition_assignment_strategy=[assignor],
         session_timeout_ms=60_000,
-        heartbeat_interval_ms=200,
+        heartbeat_interval_ms=100,
     )
     assignor.attach(consumer)
     return assignor, consumer

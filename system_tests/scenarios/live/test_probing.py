@@ -33,7 +33,7 @@ class Member:
             group_id="app",
             partition_assignment_strategy=[self.assignor],
             session_timeout_ms=60_000,
-            heartbeat_interval_ms=200,
+            heartbeat_interval_ms=100,
             enable_auto_commit=False,
         )
         self.assignor.attach(self.consumer)

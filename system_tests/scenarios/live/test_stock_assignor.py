@@ -70,7 +70,7 @@ class Member(threading.Thread):
             partition_assignment_strategy=self.assignors,
             enable_auto_commit=False,
             session_timeout_ms=60_000,
-            heartbeat_interval_ms=200,
+            heartbeat_interval_ms=100,
             metrics_enabled=False,
         )
         consumer.partitions_for_topic("in")
@@ -80,7 +80,7 @@ class Member(threading.Thread):
         consumer.subscribe(["in"], listener=self.listener)
         try:
             while not self.stopping.is_set():
-                consumer.poll(timeout_ms=1000)
+                consumer.poll(timeout_ms=100)
         except Exception as error:  # noqa: BLE001 the test's thread raises it again
             self.error = error
         finally:

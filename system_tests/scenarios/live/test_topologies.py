@@ -27,7 +27,7 @@ def check_counts(kind, verdict):
         assert all(verdict["found"].values())
 
 
-@pytest.mark.nightly("8 s each; every run changes and renames", but=("change", "rename"))
+@pytest.mark.nightly("8 s each; every run renames, and takes a change back", but=("rename",))
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_counts_every_record_once(kind):
     verdict = changed(kind)
@@ -59,7 +59,7 @@ def test_a_change_is_taken_back_and_every_record_counts_once(kind):
 
 
 def test_a_change_survives_the_kill_of_the_leader_under_the_cooperative_protocol():
-    verdict = changed("change", "--kill leader --protocol cooperative", session_ms=15_000)
+    verdict = changed("change", "--kill leader --protocol cooperative", session_ms=6_000)
     assert verdict["broken"] == []
     # The second of three: one member has the new program then, and one still the old one.
     assert verdict["killed"]

@@ -18,7 +18,7 @@ from assignor.adapters.kafka_python import StreamsApplication, commit_next, stre
 from tests.assignor.embedding.clusters import LIMIT_S, until
 from tests.costs import Ticks
 
-REQUEST_S = 3
+REQUEST_S = 2
 # In seconds of `Ticks`: the request that is waited for, and the threads of the assignor.
 BOUND_S = REQUEST_S + 10
 TOPOLOGY = (

@@ -127,9 +127,7 @@ def member_of(run, broker, handle, protocol):
     ("run", "protocol"),
     [
         (run_kafka_python, "eager"),
-        (run_kafka_python, "cooperative"),
         (run_aiokafka, "eager"),
-        (run_confluent, "eager"),
         (run_confluent, "cooperative"),
     ],
 )

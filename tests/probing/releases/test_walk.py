@@ -187,6 +187,7 @@ GENERATED = {
 }
 
 
+@pytest.mark.nightly("a minute of pytest in a copy; every run walks a patch release")
 def test_a_release_with_a_new_version_is_added_by_steps_that_fail_until_they_are_done(walk):
     rows = rows_by_step(walk.series)
     names = [step.__name__ for step in STEPS]
@@ -227,6 +228,7 @@ PATCH_STEPS = {
 
 
 # Plans and explorations take the newest release, and those that differ from the one before.
+@pytest.mark.nightly("half a minute; every run walks one series", but=("series before",))
 @pytest.mark.parametrize(
     ("series", "steps"),
     [(NEWEST.series, PATCH_STEPS), (SERIES[-2], ("golden_vectors", "checksums"))],
@@ -246,6 +248,7 @@ def test_a_patch_release_needs_its_number_and_steps_that_fail_until_they_are_don
         open_steps.remove(step)
         assert set(walk.missing()) == open_steps
     walk.edit(CHANGELOG, "### Added\n", f"### Added\n\n- {walk.release} is known.\n\n")
-    assert walk.failing() == set()
+    assert walk.missing() == []
     assert walk.by_hand == {RELEASES, CHANGELOG}
-    walk.check_others()
+    if series == NEWEST.series:
+        walk.check_others()

@@ -56,7 +56,7 @@ class Member(threading.Thread):
             group_id=GROUP,
             partition_assignment_strategy=[self.assignor],
             session_timeout_ms=60_000,
-            heartbeat_interval_ms=200,
+            heartbeat_interval_ms=100,
             enable_auto_commit=False,
         )
         self.assignor.attach(self.consumer)

@@ -41,7 +41,7 @@ REPEATED = [
 @pytest.fixture
 def parts(spark, monkeypatch):
     """Small parts of a file for each Spark task; the settings of the session as before."""
-    monkeypatch.setattr("spark_assign.workers.balance._PART_LEAST", 16_000)
+    monkeypatch.setattr("spark_assign.workers.balance._PART_LEAST", 40_000)
     before = dict(spark.conf.getAll)
     yield
     for key in set(spark.conf.getAll) - set(before):

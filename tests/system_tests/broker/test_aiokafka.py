@@ -66,7 +66,7 @@ def test_everything_produced_is_consumed_in_order(codec):
         client = await start(stack, consumer(broker))
         got = {tp: [] for tp in IN}
         while sum(map(len, got.values())) < 200:
-            for tp, records in (await client.getmany(timeout_ms=1_000)).items():
+            for tp, records in (await client.getmany(timeout_ms=100)).items():
                 got[tp] += records
         for tp, records in got.items():
             assert [r.offset for r in records] == list(range(50))
@@ -84,7 +84,7 @@ def test_consumer_goes_on_where_its_group_has_committed():
         second = await start(stack, consumer(broker))
         offsets = set()
         while len(offsets) < 3:
-            for records in (await second.getmany(timeout_ms=1_000)).values():
+            for records in (await second.getmany(timeout_ms=100)).values():
                 offsets |= {r.offset for r in records}
         assert offsets == {7, 8, 9}
 
@@ -94,7 +94,7 @@ def test_consumer_goes_on_where_its_group_has_committed():
 def test_members_share_and_take_over_when_one_leaves_or_crashes():
     async def work(broker, stack):
         group = [
-            await start(stack, consumer(broker, client_id=f"c{n}", session_timeout_ms=6_000))
+            await start(stack, consumer(broker, client_id=f"c{n}", session_timeout_ms=2_000))
             for n in range(3)
         ]
         await wait_until(lambda: sorted(len(c.assignment()) for c in group) == [1, 1, 2])

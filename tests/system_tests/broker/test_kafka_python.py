@@ -9,8 +9,6 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetad
 from kafka.admin import NewPartitions, NewTopic
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.errors import FencedInstanceIdError, KafkaError
 
 from system_tests.broker import BrokerConfig, Fault, running_broker
@@ -53,11 +51,11 @@ def produce(broker, values, **config):
     producer.close()
 
 
-def poll_until(client, condition, polls=120):
+def poll_until(client, condition, polls=1_200):
     for _ in range(polls):
         if condition():
             return
-        client.poll(timeout_ms=1_000)
+        client.poll(timeout_ms=100)
     pytest.fail("not in time")
 
 
@@ -75,7 +73,7 @@ class Member(threading.Thread):
     def run(self):
         try:
             while not self._stop_asked.is_set():
-                for records in self.consumer.poll(timeout_ms=1_000).values():
+                for records in self.consumer.poll(timeout_ms=100).values():
                     self.records += records
         except KafkaError as error:
             self.error = error
@@ -127,7 +125,7 @@ def test_everything_produced_is_consumed_in_order(broker, codec):
     client = consumer(broker)
     got = {tp: [] for tp in IN}
     while sum(map(len, got.values())) < 400:
-        for tp, records in client.poll(timeout_ms=1_000).items():
+        for tp, records in client.poll(timeout_ms=100).items():
             got[tp] += records
     client.close()
     for tp, records in got.items():
@@ -146,7 +144,7 @@ def test_consumer_goes_on_where_its_group_has_committed(broker):
     produce(broker, [b"%d" % number for number in range(40)])
     first = consumer(broker)
     while not first.assignment():
-        first.poll(timeout_ms=1_000)
+        first.poll(timeout_ms=100)
     for tp in IN:
         first.seek(tp, 6)
     first.commit({tp: OffsetAndMetadata(6, "half way", -1) for tp in IN})
@@ -155,20 +153,12 @@ def test_consumer_goes_on_where_its_group_has_committed(broker):
     second = consumer(broker)
     records = []
     while len(records) < 16:
-        records += [r for rs in second.poll(timeout_ms=1_000).values() for r in rs]
+        records += [r for rs in second.poll(timeout_ms=100).values() for r in rs]
     second.close()
     assert sorted({r.offset for r in records}) == [6, 7, 8, 9]
 
 
-@pytest.mark.parametrize(
-    "assignor",
-    [
-        RangePartitionAssignor,
-        RoundRobinPartitionAssignor,
-        StickyPartitionAssignor,
-        CooperativeStickyAssignor,
-    ],
-)
+@pytest.mark.parametrize("assignor", [RangePartitionAssignor, CooperativeStickyAssignor])
 def test_every_stock_assignor_settles_when_members_come_and_go(broker, assignor):
     with members(broker, 2, partition_assignment_strategy=[assignor]) as group:
         wait_until(lambda: share_evenly(group))
@@ -177,7 +167,7 @@ def test_every_stock_assignor_settles_when_members_come_and_go(broker, assignor)
 
 
 def test_member_that_crashes_is_expired_and_the_other_takes_over(broker):
-    with members(broker, 2, session_timeout_ms=6_000) as group:
+    with members(broker, 2, session_timeout_ms=2_000) as group:
         wait_until(lambda: share_evenly(group))
         broker.inject(Fault(client_id="c1", drop=True, times=1_000_000))
         wait_until(lambda: group[0].owned == frozenset(IN))
@@ -189,14 +179,14 @@ def test_member_that_crashes_is_expired_and_the_other_takes_over(broker):
 def test_static_member_that_restarts_keeps_its_generation_and_partitions(broker):
     first = consumer(broker, group_instance_id="i")
     while not first.assignment():
-        first.poll(timeout_ms=1_000)
+        first.poll(timeout_ms=100)
     wait_until(lambda: broker.groups()["g"].state == "Stable")
-    first.poll(timeout_ms=1_000)
+    first.poll(timeout_ms=100)
     before = broker.groups()["g"]
     first.close(autocommit=False)
     second = consumer(broker, group_instance_id="i")
     while not second.assignment():
-        second.poll(timeout_ms=1_000)
+        second.poll(timeout_ms=100)
     after = broker.groups()["g"]
     second.close()
     assert after.generation == before.generation
@@ -258,18 +248,19 @@ def test_generation_over_the_record_limit_fails_in_the_client_as_on_a_real_broke
         assert EventKind.STORE_FAILED in {e.kind for e in broker.events}
 
 
-def test_idle_consumer_polls_long_and_is_woken_by_a_record(broker):
-    client = consumer(broker, fetch_max_wait_ms=300_000, request_timeout_ms=400_000)
-    while not client.assignment():
-        client.poll(timeout_ms=1_000)
-    client.poll(timeout_ms=300)
-    before = len(broker.requests("Fetch"))
-    client.poll(timeout_ms=1_500)
-    assert len(broker.requests("Fetch")) - before <= 2, "at most one to each node"
-    produce(broker, [b"wake up"])
-    # Without the record, the broker would answer only after the wait.
-    assert any(client.poll(timeout_ms=120_000).values())
-    client.close()
+def test_idle_consumer_polls_long_and_is_woken_by_a_record():
+    with running_broker(BrokerConfig(topics={"in": 4}, max_fetch_wait_ms=300_000)) as broker:
+        client = consumer(broker, fetch_max_wait_ms=300_000, request_timeout_ms=400_000)
+        while not client.assignment():
+            client.poll(timeout_ms=100)
+        client.poll(timeout_ms=300)
+        before = len(broker.requests("Fetch"))
+        client.poll(timeout_ms=500)
+        assert len(broker.requests("Fetch")) - before <= 1
+        produce(broker, [b"wake up"])
+        # Without the record, the broker would answer only after the wait.
+        assert any(client.poll(timeout_ms=120_000).values())
+        client.close()
 
 
 def test_administration_of_topics(broker):

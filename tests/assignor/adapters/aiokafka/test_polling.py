@@ -255,6 +255,7 @@ def test_a_member_that_was_fenced_ends_once(monkeypatch):
             group_instance_id="me",
             partition_assignment_strategy=[member],
             heartbeat_interval_ms=200,
+            session_timeout_ms=2_000,
         )
         member.attach(consumer)
         await consumer.start()

@@ -48,6 +48,9 @@ def consumer(broker):
     def make(config=None, *, topology=TOPOLOGY, **options):
         settings = {"bootstrap.servers": servers_of(broker), **SHORT, **(config or {})}
         made.append(Consumer(settings, topology=topology, **options))
+        # librdkafka waits half a second with partitions whose leader it does not know yet.
+        with suppress(KafkaException):
+            made[-1].list_topics("words", timeout=1)
         return made[-1]
 
     yield make

@@ -47,7 +47,7 @@ class Member:
             auto_offset_reset="earliest",
             enable_auto_commit=False,
             session_timeout_ms=SESSION_MS,
-            heartbeat_interval_ms=300,
+            heartbeat_interval_ms=100,
             partition_assignment_strategy=[self.assignor],
         )
         self.assignor.attach(self.consumer)

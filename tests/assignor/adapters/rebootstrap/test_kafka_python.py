@@ -91,7 +91,7 @@ def test_invalid_settings_are_refused(broker):
 
 @pytest.fixture
 def producer(broker):
-    made = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, reconnect_backoff_max_ms=1_000)
+    made = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, reconnect_backoff_max_ms=300)
     supervisor = supervise(made)
     yield made
     supervisor.close()
@@ -296,7 +296,7 @@ def test_names_are_looked_up_again_off_the_io_thread_until_they_are_found(monkey
 
 def test_an_admin_client_goes_on_and_a_closed_one_is_let_go(broker):
     admin = KafkaAdminClient(
-        bootstrap_servers=broker.bootstrap_servers, reconnect_backoff_max_ms=1_000
+        bootstrap_servers=broker.bootstrap_servers, reconnect_backoff_max_ms=300
     )
     supervisor = supervise(admin)
     assert TOPIC in admin.list_topics()

@@ -80,7 +80,7 @@ class Writer(threading.Thread):
 @pytest.mark.kip("1102-9", "loop")
 def test_a_producer_of_kafka_python_goes_on_when_all_brokers_are_replaced(broker, closed):
     servers = broker.bootstrap_servers
-    settings = {"bootstrap_servers": servers, "reconnect_backoff_max_ms": 1_000, "acks": "all"}
+    settings = {"bootstrap_servers": servers, "reconnect_backoff_max_ms": 300, "acks": "all"}
     producer, other = (closed(KafkaProducer(**settings)) for _ in range(2))
     supervisor = kafka_python.supervise(producer)
     none = kafka_python.supervise(other, metadata_recovery_strategy="none")
@@ -115,7 +115,7 @@ def test_an_admin_client_of_kafka_python_answers_again_when_all_brokers_are_repl
 ):
     settings = {
         "bootstrap_servers": broker.bootstrap_servers,
-        "reconnect_backoff_max_ms": 1_000,
+        "reconnect_backoff_max_ms": 300,
         "request_timeout_ms": CALL_MS,
     }
     admin, other = (closed(KafkaAdminClient(**settings)) for _ in range(2))

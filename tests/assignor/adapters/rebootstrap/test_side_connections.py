@@ -35,7 +35,7 @@ CHANGELOG = f"{GROUP}-counts-changelog"
 LEVEL = 101
 NAME = "side"
 REBOOTSTRAP = {"metadata_recovery_strategy": "rebootstrap"}
-SETTINGS = {"client_id": NAME, "metadata_max_age_ms": 500, "reconnect_backoff_max_ms": 1_000}
+SETTINGS = {"client_id": NAME, "metadata_max_age_ms": 500, "reconnect_backoff_max_ms": 300}
 
 
 def opened(library, broker):
@@ -124,7 +124,7 @@ def followed(reader, store):
 
 @pytest.mark.kip("1102-10", "loop")
 def test_a_changelog_is_followed_on_unless_the_strategy_is_none(broker):
-    settings = {"bootstrap_servers": broker.bootstrap_servers, "reconnect_backoff_max_ms": 1_000}
+    settings = {"bootstrap_servers": broker.bootstrap_servers, "reconnect_backoff_max_ms": 300}
     producer = KafkaProducer(**settings)
     supervisor = kafka_python.supervise(producer)
     reader = ChangelogReader(settings)

@@ -31,11 +31,11 @@ from tests.assignor.adapters.rebootstrap.clusters import (
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
 FOR_EVER = 10**6
 NEVER_MS = 3_600_000
-TRIGGER_MS = 1_000
+TRIGGER_MS = 500
 TRIGGER = {"metadata_recovery_rebootstrap_trigger_ms": TRIGGER_MS}
-# Metadata is refreshed every half second, instead of every five minutes.
-SOON = {"metadata_max_age_ms": 500}
-PATIENT = {"reconnect_backoff_max_ms": 1_000} | SOON
+# Metadata is refreshed four times a second, instead of every five minutes.
+SOON = {"metadata_max_age_ms": 250}
+PATIENT = {"reconnect_backoff_max_ms": 300} | SOON
 SILENT, HALF_SILENT = "they never answer", "they answer ApiVersions only"
 both_ways = pytest.mark.parametrize("way", [SILENT, HALF_SILENT])
 

@@ -31,7 +31,7 @@ class Member:
             internal_topics=None,
             strategy="sticky",
             level_source=source,
-            level_poll_s=0.5,
+            level_poll_s=0.1,
         )
         self.consumer = KafkaConsumer(
             "words",
@@ -39,7 +39,7 @@ class Member:
             group_id="g",
             partition_assignment_strategy=[self.assignor],
             session_timeout_ms=60_000,
-            heartbeat_interval_ms=200,
+            heartbeat_interval_ms=100,
         )
         self.assignor.attach(self.consumer)
         self.stop = threading.Event()

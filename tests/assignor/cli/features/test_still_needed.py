@@ -54,7 +54,7 @@ def test_every_member_of_a_group_is_read_and_the_old_one_is_named(broker):
             client_id=name,
             partition_assignment_strategy=[assignor],
             session_timeout_ms=60_000,
-            heartbeat_interval_ms=200,
+            heartbeat_interval_ms=100,
         )
         assignor.attach(consumer)
         return assignor, consumer
