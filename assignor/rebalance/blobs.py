@@ -3,15 +3,15 @@
 A leader reads every answer again before it sends it, each member reads its answer, a rebalance that
 changes nothing sends the same bytes again, and a process that inspects groups reads the same
 members repeatedly. Values are frozen and equal values have equal bytes, so caching changes nothing.
+The functions are those of `encoding`; all arguments have to be hashable.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from encoding import (
     Assignment,
-    FutureSubscription,
-    Subscription,
-    TaskOffsetSums,
     decode_assignment,
     decode_subscription,
     encode_assignment,
@@ -21,58 +21,25 @@ from encoding import (
 _SMALL_BYTES = 1024
 _SMALL_TASKS = 64
 _KEPT = 2048
+_First = TypeVar("_First")
+_More = ParamSpec("_More")
+_Result = TypeVar("_Result")
 
 
-def write_subscription(
-    subscription: Subscription, *, kafka_offset_sums: TaskOffsetSums | None = None
-) -> bytes:
-    """Return the bytes of a subscription.
+def _cached(
+    call: Callable[Concatenate[_First, _More], _Result], is_small: Callable[[_First], bool]
+) -> Callable[Concatenate[_First, _More], _Result]:
+    """Return the function with results kept where the first argument is small."""
+    kept = cast("Callable[Concatenate[_First, _More], _Result]", lru_cache(maxsize=_KEPT)(call))
 
-    Args:
-        subscription: the value.
-        kafka_offset_sums: for Kafka's own fields, where they name fewer tasks than the trailer.
+    def either(first: _First, /, *more: _More.args, **named: _More.kwargs) -> _Result:
+        return (kept if is_small(first) else call)(first, *more, **named)
 
-    Raises:
-        EncodeError: see `encode_subscription`.
-    """
-    if len(subscription.task_offset_sums) <= _SMALL_TASKS:
-        return _write_small_subscription(subscription, kafka_offset_sums=kafka_offset_sums)
-    return encode_subscription(subscription, kafka_offset_sums=kafka_offset_sums)
+    return either
 
 
-def read_subscription(
-    data: bytes, known_versions: tuple[int, ...]
-) -> Subscription | FutureSubscription:
-    """Return a subscription, as a reader sees it that knows these versions.
-
-    Raises:
-        DecodeError: see `decode_subscription`.
-    """
-    if len(data) <= _SMALL_BYTES:
-        return _read_small_subscription(data, known_versions)
-    return decode_subscription(data, known_versions=known_versions)
-
-
-def write_answer(assignment: Assignment) -> bytes:
-    """Return the bytes of an assignment.
-
-    Raises:
-        EncodeError: see `encode_assignment`.
-    """
-    return (
-        _write_small_answer(assignment) if _is_small(assignment) else encode_assignment(assignment)
-    )
-
-
-def read_answer(data: bytes, known_versions: tuple[int, ...]) -> Assignment:
-    """Return an assignment, as a reader sees it that knows these versions.
-
-    Raises:
-        DecodeError: see `decode_assignment`.
-    """
-    if len(data) <= _SMALL_BYTES:
-        return _read_small_answer(data, known_versions)
-    return decode_assignment(data, known_versions=known_versions)
+def _is_short(data: bytes) -> bool:
+    return len(data) <= _SMALL_BYTES
 
 
 def _is_small(assignment: Assignment) -> bool:
@@ -87,7 +54,9 @@ def _is_small(assignment: Assignment) -> bool:
     )
 
 
-_write_small_subscription = lru_cache(maxsize=_KEPT)(encode_subscription)
-_read_small_subscription = lru_cache(maxsize=_KEPT)(decode_subscription)
-_write_small_answer = lru_cache(maxsize=_KEPT)(encode_assignment)
-_read_small_answer = lru_cache(maxsize=_KEPT)(decode_assignment)
+read_subscription = _cached(decode_subscription, _is_short)
+write_subscription = _cached(
+    encode_subscription, lambda value: len(value.task_offset_sums) <= _SMALL_TASKS
+)
+read_answer = _cached(decode_assignment, _is_short)
+write_answer = _cached(encode_assignment, _is_small)

@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from assignor.errors import TopologyError
-from assignor.topology.values import RepartitionTopic, Subtopology, is_topic_name
+from assignor.topology.values import (
+    HIGHEST_VERSION,
+    RepartitionTopic,
+    Subtopology,
+    is_topic_name,
+)
 from encoding import shown
-
-HIGHEST_VERSION = 2**31 - 1
 
 
 @dataclass(slots=True)

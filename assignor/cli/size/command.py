@@ -161,7 +161,7 @@ def _leader_verdict(sizes: Sequence[EncodingSize], protocol: Sequence[int], limi
     by_name = {row.name: row for row in sizes}
     full, reference = by_name["native_full"], by_name["native_reference"]
     rows = zip(full.subscriptions, full.assignments, reference.assignments, protocol, strict=True)
-    budget = fit_group(
+    _, warning = fit_group(
         [
             MemberBytes(
                 member_id=f"member {number:07}",
@@ -173,4 +173,4 @@ def _leader_verdict(sizes: Sequence[EncodingSize], protocol: Sequence[int], limi
         ],
         limit=limit,
     )
-    return budget.warning and f"while no member has the routing view, {budget.warning}"
+    return warning and f"while no member has the routing view, {warning}"

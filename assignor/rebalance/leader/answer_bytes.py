@@ -78,7 +78,7 @@ def write_answers(
         )
         for answer in decided
     }
-    budget = fit_group(
+    forms, warning = fit_group(
         [
             MemberBytes(
                 member_id=name,
@@ -93,9 +93,8 @@ def write_answers(
         limit=limit,
     )
     for member, answer in answers.items():
-        form = budget.form_by_member[member]
-        answers[member] = _with_routing(answer, form, views.get(member, {}))
-    return answers, budget.warning
+        answers[member] = _with_routing(answer, forms[member], views.get(member, {}))
+    return answers, warning
 
 
 def _common_fields(
@@ -111,7 +110,8 @@ def _common_fields(
     """
     plan = generation.plan
     inputs = plan.partitions_by_task
-    endpoints = placement.endpoint_by_member
+    has_jvm = any(not answer.is_native for answer in generation.decision.answers)
+    endpoints = placement.endpoint_by_member if has_jvm else {}
     return Assignment(
         version=generation.decision.version,
         partitions_by_host=host_map(endpoints, placement.active_by_member, inputs),

@@ -126,11 +126,11 @@ def check_claims(
 ) -> Claims:
     """Find the claims that are not believed.
 
-    A task that this leader gave to a member is that member's: no other member that claims it as
-    well, or that took the previous answer, is believed. Of several claimants of another task an
-    owner whose bytes can be read goes before one whose bytes cannot; then the one that got it in a
-    later generation, if both report one. No member is believed about a task that was withheld
-    `PATIENCE` times.
+    A task that this leader gave to a member of the group is that member's: no other one is believed
+    that took the previous answer, or that claims it together with that member. Of several claimants
+    of another task an owner whose bytes can be read goes before one whose bytes cannot; then the
+    one that got it in a later generation, if both report one. No member is believed about a task
+    that was withheld `PATIENCE` times.
 
     Args:
         members: every member.
@@ -143,11 +143,13 @@ def check_claims(
         for member in members
         if UNKNOWN_GENERATION < member.owned_generation < generation - 1
     )
+    # A static member that was restarted has another id, and the tasks of its former id.
+    owners = {task: owner for task, owner in memory.given.items() if owner in by_member}
     ignored: dict[str, set[TaskId]] = {}
     for member_id, tasks in by_member.items():
-        others = {t for t in tasks if memory.given.get(t, member_id) != member_id}
+        others = {task for task in tasks if owners.get(task, member_id) != member_id}
         if member_id in uninformed:
-            others = {t for t in others if t in by_member.get(memory.given[t], ())}
+            others = {task for task in others if task in by_member[owners[task]]}
         if others:
             ignored[member_id] = others
     for task, claimants in _disputed(members, by_member, memory).items():

@@ -1,8 +1,7 @@
 """What a leader knows besides the subscriptions: settings, memory, and what is true now."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from assignor.config import AssignmentConfig
 from assignor.placement import Strategy, high_availability
@@ -14,8 +13,6 @@ from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFai
 from assignor.topology import CarriedTopologies, Subtopology, SubtopologyWaits, plain
 from encoding import TaskId
 from probing import Release
-
-T = TypeVar("T")
 
 
 def unknown_topic(topic: str) -> str:
@@ -71,15 +68,6 @@ class LeaderInputs:
     generation: int = UNKNOWN_GENERATION
     waits: Mapping[int, SubtopologyWaits] = field(default_factory=dict)
 
-    def without_subtopologies(self, numbers: Collection[int]) -> "LeaderInputs":
-        """Return these inputs without tasks of some subtopologies."""
-        sums = self.end_offset_sums
-        return replace(
-            self,
-            waits={number: why for number, why in self.waits.items() if number not in numbers},
-            end_offset_sums=None if sums is None else _other_tasks(sums, numbers),
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class LeaderMemory:
@@ -105,24 +93,5 @@ class LeaderMemory:
     claims: ClaimMemory = NO_CLAIMS
     topologies: object = None
 
-    def forget_subtopologies(self, numbers: Collection[int]) -> "LeaderMemory":
-        """Return this memory without tasks of some subtopologies."""
-        claims = self.claims
-        return replace(
-            self,
-            lags_before={p: _other_tasks(lags, numbers) for p, lags in self.lags_before.items()},
-            stalled=self.stalled.without_subtopologies(numbers),
-            claims=replace(
-                claims,
-                given=_other_tasks(claims.given, numbers),
-                withheld=_other_tasks(claims.withheld, numbers),
-                waited=_other_tasks(claims.waited, numbers),
-            ),
-        )
-
 
 NO_MEMORY = LeaderMemory()
-
-
-def _other_tasks(by_task: Mapping[TaskId, T], numbers: Collection[int]) -> dict[TaskId, T]:
-    return {task: value for task, value in by_task.items() if task.subtopology not in numbers}

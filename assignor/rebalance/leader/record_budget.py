@@ -44,30 +44,6 @@ class MemberBytes:
     protocol: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupBudget:
-    """Which form of the view each member gets.
-
-    Attributes:
-        form_by_member: one entry for every member.
-        wanted: bytes of the record if every member got its first form.
-        total: bytes of the record with these forms.
-        limit: of the broker, in bytes.
-        warning: what was left out and what to do about it; empty if nothing was.
-    """
-
-    form_by_member: Mapping[str, ViewForm]
-    wanted: int
-    total: int
-    limit: int
-    warning: str = ""
-
-    @property
-    def fits(self) -> bool:
-        """Whether the record fits with these forms."""
-        return self.total <= self.limit
-
-
 def protocol_bytes(
     *,
     topics: Iterable[str],
@@ -105,7 +81,7 @@ def fit_group(
     *,
     limit: int = GROUP_RECORD_LIMIT,
     record_bytes: int = RECORD_BYTES,
-) -> GroupBudget:
+) -> tuple[dict[str, ViewForm], str]:
     """Choose the largest forms that fit; O(members log members).
 
     Members start with the first form that they have an answer for. While the record is too large,
@@ -116,6 +92,10 @@ def fit_group(
         members: every member of the group, in any order.
         limit: of the broker, in bytes.
         record_bytes: of the record itself.
+
+    Returns:
+        The form of the view by member id, and what was left out, with what to do about it; empty if
+        nothing was.
 
     Raises:
         ValueError: a member without any answer, or a member id twice.
@@ -133,13 +113,10 @@ def fit_group(
         if total <= limit:
             break
         total = _step_down(by_id, forms, form, total=total, limit=limit)
-    warning = ""
-    if wanted > limit:
-        largest = max(members, key=lambda member: (member.subscription, member.member_id))
-        warning = _sentence(started, forms, largest, wanted=wanted, total=total, limit=limit)
-    return GroupBudget(
-        form_by_member=forms, wanted=wanted, total=total, limit=limit, warning=warning
-    )
+    if wanted <= limit:
+        return forms, ""
+    largest = max(members, key=lambda member: (member.subscription, member.member_id))
+    return forms, _sentence(started, forms, largest, wanted=wanted, total=total, limit=limit)
 
 
 def _step_down(

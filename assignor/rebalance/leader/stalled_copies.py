@@ -6,7 +6,7 @@ the follow-ups end, until tasks wait for another client or all lags are smaller 
 (`least_lags`; a lag that goes up and down ends them too). The time is handed in: no clock.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from assignor.placement import (
@@ -46,11 +46,6 @@ class StalledCopies:
         """The clients that count as stuck at this time; none when a follow-up is due."""
         is_due = 0 < self.look_at_ms <= now_ms
         return frozenset() if is_due else self.stuck
-
-    def without_subtopologies(self, numbers: Collection[int]) -> "StalledCopies":
-        """Return this memory without the copies of tasks of some subtopologies."""
-        copies = frozenset(copy for copy in self.copies if copy[1].subtopology not in numbers)
-        return replace(self, copies=copies)
 
 
 NONE_STALLED = StalledCopies()

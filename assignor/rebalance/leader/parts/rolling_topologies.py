@@ -26,6 +26,7 @@ from assignor.topology import CarriedTopologies, TaskPlan, plan_tasks
 from encoding import RUNNING, Subscription, TaskId, TaskOffsetSums, TopicPartition
 
 Item = TypeVar("Item", TaskId, TopicPartition)
+T = TypeVar("T")
 
 
 class RollingTopologies(OneTopology):
@@ -88,8 +89,7 @@ class RollingTopologies(OneTopology):
             )
         if not topologies.reused:
             return memory, inputs
-        reused = topologies.reused
-        return memory.forget_subtopologies(reused), inputs.without_subtopologies(reused)
+        return without_numbers(memory, inputs, topologies.reused)
 
     def numbered(self, member_id: str, value: Subscription) -> Subscription:
         """Return a subscription with the group's numbers; without tasks if its own are unknown."""
@@ -171,6 +171,34 @@ class RollingTopologies(OneTopology):
             "reached_versions": reached_rows(self._selection.reached) if self._selection else (),
             "describe_topology": topologies.is_mixed,
         }
+
+
+def without_numbers(
+    memory: LeaderMemory, inputs: LeaderInputs, numbers: AbstractSet[int]
+) -> tuple[LeaderMemory, LeaderInputs]:
+    """Return what of them is not about tasks of subtopologies that had these numbers."""
+
+    def others(by_task: Mapping[TaskId, T]) -> dict[TaskId, T]:
+        return {task: value for task, value in by_task.items() if task.subtopology not in numbers}
+
+    claims, stalled, sums = memory.claims, memory.stalled, inputs.end_offset_sums
+    copies = frozenset(copy for copy in stalled.copies if copy[1].subtopology not in numbers)
+    memory = replace(
+        memory,
+        lags_before={process: others(lags) for process, lags in memory.lags_before.items()},
+        stalled=replace(stalled, copies=copies),
+        claims=replace(
+            claims,
+            given=others(claims.given),
+            withheld=others(claims.withheld),
+            waited=others(claims.waited),
+        ),
+    )
+    return memory, replace(
+        inputs,
+        waits={number: why for number, why in inputs.waits.items() if number not in numbers},
+        end_offset_sums=None if sums is None else others(sums),
+    )
 
 
 def read_rolling_topologies(

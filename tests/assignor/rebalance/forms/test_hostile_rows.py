@@ -8,6 +8,8 @@ from assignor import Topology
 from assignor.rebalance.forms.carried import program_fingerprint
 from assignor.rebalance.leader.claims import ClaimMemory
 from assignor.rebalance.leader.knowledge import LeaderInputs, LeaderMemory
+from assignor.rebalance.leader.parts.rolling_topologies import without_numbers
+from assignor.rebalance.leader.stalled_copies import StalledCopies
 from assignor.topology import SubtopologyWaits, content_fingerprint
 from assignor.topology.changes import carried_topologies
 from encoding import TaskId, decode_assignment
@@ -192,8 +194,16 @@ def test_a_number_that_is_used_again_has_no_knowledge_of_the_tasks_before():
     # It does not wait for what the subtopology before it waited for.
     assert len(group.last.answers["x"].partitions) == 2
     claims = ClaimMemory(given=dict.fromkeys(tasks, "x"), withheld=tasks, waited=tasks)
-    kept = LeaderMemory(lags_before={"p": tasks}, claims=claims).forget_subtopologies({1})
-    inputs = LeaderInputs(end_offset_sums=tasks, waits={1: WAITS}).without_subtopologies({1})
+    kept, inputs = without_numbers(
+        LeaderMemory(
+            lags_before={"p": tasks},
+            claims=claims,
+            stalled=StalledCopies(looks=2, copies=frozenset(("b", task) for task in tasks)),
+        ),
+        LeaderInputs(end_offset_sums=tasks, waits={1: WAITS}),
+        {1},
+    )
+    assert kept.stalled == StalledCopies(looks=2, copies=frozenset({("b", TaskId(0, 0))}))
     left = {TaskId(0, 0)}
     assert inputs.waits == {}
     assert inputs.end_offset_sums.keys() == kept.lags_before["p"].keys() == left

@@ -112,15 +112,22 @@ def test_the_claim_of_a_readable_owner_goes_before_that_of_an_unreadable_one():
 
 def test_a_task_that_was_given_to_another_member_is_not_the_claimants():
     memory = ClaimMemory(given={TASKS[0]: "x", TASKS[1]: "b"})
-    assert claims_of(claimant("x", ALL[:2]), memory=memory).ignored == {"x": {TASKS[1]}}
+    claims = claims_of(claimant("x", ALL[:2]), claimant("b", (), number=1), memory=memory)
+    assert claims.ignored == {"x": {TASKS[1]}}
+
+
+def test_a_static_member_has_the_tasks_of_its_former_id():
+    memory = ClaimMemory(given={TASKS[0]: "i1-former"})
+    assert claims_of(claimant("i1-now", ALL[:1], generation=5), memory=memory).ignored == {}
 
 
 def test_who_did_not_take_the_answer_loses_a_task_only_to_a_member_that_claims_it():
     memory = ClaimMemory(given={TASKS[0]: "b"})
     late, taken = (read(claimant(name, ALL[:1], generation=5)) for name in ("x", "b"))
-    assert check_claims([late], memory, generation=9).ignored == {}
+    owner = read(claimant("b", ()))
+    assert check_claims([late, owner], memory, generation=9).ignored == {}
     assert check_claims([late, taken], memory, generation=9).ignored == {"x": {TASKS[0]}}
-    assert check_claims([late], memory, generation=6).ignored == {"x": {TASKS[0]}}
+    assert check_claims([late, owner], memory, generation=6).ignored == {"x": {TASKS[0]}}
 
 
 def test_rebalances_in_a_row_with_such_a_claim_are_counted_for_the_warning():

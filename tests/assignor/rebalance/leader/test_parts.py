@@ -146,6 +146,7 @@ def test_a_leader_without_its_parts_loads_none_of_them():
     of_others = (
         *PACKAGES_OF_PARTS,
         "assignor.rebalance.member",
+        "assignor.topology.subtopologies",
         "encoding.inspection",
         "encoding.view",
         "probing.member",

@@ -21,7 +21,6 @@ from assignor.rebalance import GroupMember
 from assignor.rebalance.leader.stalled_copies import (
     LOOKS_MOST,
     NONE_STALLED,
-    StalledCopies,
     news_of,
     stalled_now,
 )
@@ -240,13 +239,6 @@ def test_another_client_that_stalls_starts_the_looks_anew_and_one_that_recovers_
 def test_a_clock_that_was_set_back_does_not_make_a_leader_wait_for_a_year():
     first = remembered(stalled_state("b"), NONE_STALLED, 365 * 86_400_000)
     assert remembered(stalled_state("b"), first, MINUTE).look_at_ms == 3 * MINUTE
-
-
-def test_copies_of_subtopologies_with_new_numbers_are_forgotten():
-    copies = frozenset({("b", TaskId(0, 0)), ("b", TaskId(1, 0))})
-    knowledge = LeaderKnowledge(stalled=StalledCopies(looks=2, copies=copies))
-    kept = knowledge.forget_subtopologies([1]).stalled
-    assert kept == StalledCopies(looks=2, copies=frozenset({("b", TaskId(0, 0))}))
 
 
 def test_a_strategy_reports_that_it_waits_for_stalled_copies():
