@@ -47,6 +47,7 @@ OTHER_VALUE = {
     ("--out", "rolling-bounce soak"): "a file; Spark writes folders",
     ("--problem", "rolling-bounce plan"): "a saved file, no stream",
     ("--topology", "assignor features downgrade-topology"): "the program to go back to",
+    ("--topology", "assignor reset"): "the program itself, which names its topics",
     ("--topology", "rolling-bounce live"): "what the new one changes",
     ("--topology", "rolling-bounce matrix"): "all of them as well",
     ("--topology", "rolling-bounce plan"): "the old one and the new one",

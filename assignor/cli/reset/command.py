@@ -67,8 +67,8 @@ can be repeated.
     help=_HELP,
     short_help="Take an application back to its beginning: offsets, topics, state.",
     examples="""
-PROGRAM reset --bootstrap-server b:9092 --group orders --topology app:topology
-PROGRAM reset --bootstrap-server b:9092 --group orders --topology app:topology \\
+PROGRAM reset --bootstrap-server b:9092 --group orders --topology app:FIRST
+PROGRAM reset --bootstrap-server b:9092 --group orders --topology app:FIRST \\
     --state-dir state/one --state-dir state/two --execute
 PROGRAM reset --bootstrap-server b:9092 --group orders --input-topic orders \\
     --internal-topic orders-counts-changelog --to-datetime 2026-01-31T00:00:00

@@ -39,6 +39,9 @@ class Run:
                 raise error
         return {}
 
+    def has_left(self):
+        return False
+
     def process(self, *_, **__):
         if isinstance(self.done, Exception):
             raise self.done

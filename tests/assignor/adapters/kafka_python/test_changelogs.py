@@ -5,13 +5,11 @@ from contextlib import closing, nullcontext, suppress
 from types import SimpleNamespace
 
 import pytest
-from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaConnectionError
 
 from assignor import ConfigError
 from assignor.adapters.kafka_python import KafkaChangelogs
 from assignor.adapters.kafka_python.changelog_reader import ChangelogReader
-from assignor.adapters.kafka_python.settings import ChangelogSettings, ConsumerSettings
 from assignor.embedding import ClusterUnavailable, NewRecord
 from assignor.embedding.state_stores.records import Owner, owned_record
 from assignor.embedding.state_stores.replica import Replica
@@ -347,14 +345,4 @@ def test_a_missing_output_topic_is_named_soon(changelogs):
         changelogs.send("nowhere", b"k", b"v", None)
     assert str(raised.value) == (
         "topic nowhere does not exist, so no record can be written to it; create it"
-    )
-
-
-def test_type_checkers_know_the_settings_of_both_clients():
-    own = {"acks", "enable_idempotence", "key_serializer", "partitioner", "transactional_id"}
-    of_producer = KafkaProducer.DEFAULT_CONFIG.keys() - KafkaConsumer.DEFAULT_CONFIG.keys()
-    more = ChangelogSettings.__annotations__.keys() - ConsumerSettings.__annotations__.keys()
-    recovery = {name for name in more if name.startswith("metadata_recovery")}
-    assert more - recovery - {"bootstrap_servers", "group_id"} == (
-        of_producer - own - {"value_serializer"}
     )

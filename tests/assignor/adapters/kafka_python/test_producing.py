@@ -5,12 +5,13 @@ from contextlib import closing, suppress
 from types import SimpleNamespace
 
 import pytest
-from kafka import KafkaProducer
+from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import InvalidRecordError, KafkaTimeoutError
 
 from assignor import JSON, TEXT, DictStore, TaskId, Topology
 from assignor.adapters.kafka_python import KafkaChangelogs, StreamsApplication, producing
 from assignor.adapters.kafka_python.producing import ReplacedProducer
+from assignor.adapters.kafka_python.settings import ChangelogSettings, ConsumerSettings
 from assignor.adapters.threads import LOOP_END
 from assignor.embedding import ClusterUnavailable, MemberStopped, StoreNotHeld
 from assignor.embedding.state_stores.records import COMMIT_KEY, OWNER_KEY, Owner, owned_record
@@ -254,3 +255,13 @@ def test_an_application_goes_on_after_a_refusal_and_ends_after_the_same_one_agai
         assert "topic out cannot be written" in running.errors[0]
         assert "give each record a key" in running.errors[0]
         until(lambda: not broker.groups()["refused"].members)
+
+
+def test_type_checkers_know_the_settings_of_both_clients():
+    own = {"acks", "enable_idempotence", "key_serializer", "partitioner", "transactional_id"}
+    of_producer = KafkaProducer.DEFAULT_CONFIG.keys() - KafkaConsumer.DEFAULT_CONFIG.keys()
+    more = ChangelogSettings.__annotations__.keys() - ConsumerSettings.__annotations__.keys()
+    recovery = {name for name in more if name.startswith("metadata_recovery")}
+    assert more - recovery - {"bootstrap_servers", "group_id"} == (
+        of_producer - own - {"value_serializer"}
+    )

@@ -1,14 +1,23 @@
 """Each commit record fits into one record, if what each input record writes does."""
 
 from types import SimpleNamespace
+from uuid import UUID
 
+import msgpack
 import pytest
 
-from assignor.embedding.state_stores.records import COMMIT_KEY
+from assignor.embedding.state_stores.records import (
+    COMMIT_KEY,
+    Commit,
+    commit_bytes,
+    read_commit,
+)
 from assignor.stores import RecordTooLarge, StoreError
+from encoding import TopicPartition
 from tests.assignor.embedding.state_stores.logs import CHANGELOGS, INPUTS, restored
 
 LIMIT = 1 << 20
+OLD, NEW = UUID(int=1), UUID(int=2)
 
 
 class Broker:
@@ -178,3 +187,21 @@ def test_what_one_record_writes_is_too_large_also_between_small_ones(cluster, me
         "text 0": "x" * 10,
         "text 1": "x" * 10,
     }
+
+
+def test_commit_records_keep_the_ids_of_topics_and_older_members_read_them():
+    commit = Commit(
+        epoch=3,
+        number=4,
+        inputs={TopicPartition("orders", 0): 7},
+        writes={"by-word": {b"k": b"v"}},
+        topic_ids={"orders": OLD, "ünlich": NEW},
+    )
+    value = commit_bytes(commit)
+    assert read_commit(value, name="x") == commit
+    # A release without ids reads a store that it does not have.
+    _, _, _, _, writes = msgpack.unpackb(value)
+    assert set(writes) - {"by-word"} == {"\x00assignor/topic-ids"}
+    assert all(
+        isinstance(each, bytes) for pair in writes["\x00assignor/topic-ids"] for each in pair
+    )

@@ -274,23 +274,21 @@ def test_a_file_that_another_process_locks_is_one_sentence(path, monkeypatch):
 
 def test_a_missing_directory_is_one_sentence(tmp_path):
     with pytest.raises(StoreError, match="cannot be opened; check the directory and its rights"):
-        SqliteTable(tmp_path / "gone" / "counts.db", CHANGELOG)
+        SqliteTable(tmp_path / "gone/counts.db", CHANGELOG)
 
 
 def test_other_programs_read_the_file_meanwhile(path):
     with closing(SqliteTable(path, CHANGELOG)) as table:
         table.apply({b"one": b"1"}, AT)
-        uri = f"file:{path}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True)) as other:
-            cursor = other.execute("select key, value from items")
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as other:
+            rows = other.execute("select key, value from items")
             table.apply({b"one": b"2"}, AT)
-            assert cursor.fetchall() == [(b"one", b"1")]
+            assert [*rows] == [(b"one", b"1")]
 
 
 def test_a_process_without_file_descriptors_is_told_so(tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    lowest_free = os.open(os.devnull, os.O_RDONLY)
-    os.close(lowest_free)
+    os.close(lowest_free := os.dup(1))
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
         with pytest.raises(StoreError, match="no file descriptors left; raise its limit"):
@@ -339,7 +337,6 @@ def test_a_file_of_an_earlier_release_is_read_as_complete_at_its_last_write(path
 
 
 NEW = "create table claim (epoch integer not null, process blob not null)"
-"""What earlier releases do not read."""
 
 
 def test_an_earlier_release_reads_the_file_and_rebuilds_it_no_later_than_this_one(path):
