@@ -135,7 +135,7 @@ class ConsumerLoop(GroupConsumer):
 
     def resume(self, partitions: AbstractSet[Any]) -> None:
         """Fetch these partitions again."""
-        self.consumer.resume(*sorted(partitions))
+        self.consumer.resume(*map(ClientPartition._make, sorted(partitions)))
 
     def commit(self, next_offsets: Mapping[Any, int]) -> bool:
         """Commit offsets; return False if they have to be committed again."""

@@ -141,6 +141,13 @@ def batch_of(*values):
     return bytes(builder.buffer())
 
 
+def append_transaction(log, value):
+    """Append a transaction of one record, and the marker that it is committed."""
+    producer = log.end_offset  # another one each time
+    log.append(transactional_batch([value], producer_id=producer))
+    log.append(control_batch(producer_id=producer, is_commit=True))
+
+
 def spoil_last(log, damage):
     """Change the bytes of the last batch of a log, so that it cannot be read."""
     data = bytearray(log._batches[-1].data)
@@ -222,11 +229,8 @@ class Cluster:
 
     def write_transaction(self, number, value):
         """Write a transaction of one record, and the marker that it is committed."""
-        log = self.parts[number]
-        producer = log.end_offset  # another one each time
-        log.append(transactional_batch([self._named(number, value)], producer_id=producer))
-        self.markers.add((self.incarnation, number, log.end_offset))
-        log.append(control_batch(producer_id=producer, is_commit=True))
+        append_transaction(self.parts[number], self._named(number, value))
+        self.markers.add((self.incarnation, number, self.parts[number].end_offset - 1))
         self._note_ends()
 
     def _named(self, number, value):

@@ -6,7 +6,9 @@ from tests.assignor.adapters.contract.member import INTERVAL_S, METADATA_S
 _NO_RIGHT, _UNKNOWN, _NOT_LEADER = 29, -1, 6
 _REBALANCES, _ILLEGAL_GENERATION, _UNKNOWN_MEMBER = 27, 22, 25
 LASTS_S = 2 * INTERVAL_S
+PAUSE_S = 1.5 * METADATA_S
 _SLOW_RECORDS = 4
+_SOON = 2  # what two polls of a slow member have taken, before it knows the new topic
 
 
 def records(run):
@@ -108,6 +110,18 @@ def _handler_never_returns(run, value):
     raise KeyboardInterrupt
 
 
+def _handler_pauses(run, value):
+    """Pause a partition, of which records may have been fetched, for a while."""
+    run.pause(SECOND.partition)
+    run.healing += 1
+
+    def over():
+        run.healing -= 1
+        run.resume(SECOND.partition)
+
+    run.when_polled(PAUSE_S, over)
+
+
 def _handler_stops(run, value):
     run.stop()
 
@@ -166,6 +180,20 @@ def topic_made_anew(run):
 def _made_anew(run):
     run.cluster.make_anew(b"h")
     run.anew_known_s = run.clock.monotonic() + METADATA_S
+    _skip_unknown(run)
+
+
+def topic_made_anew_ahead(run):
+    """The new topic begins where the former one would be read on, in one partition soon after."""
+    begins = {number: at + (0 if number else _SOON) for number, at in run.positions().items()}
+    _made_anew(run)
+    for number, begin in begins.items():
+        run.cluster.write(number, *[b"m"] * (begin + 1))
+        run.cluster.delete_records(number, begin)
+    _skip_unknown(run)
+
+
+def _skip_unknown(run):
     if not run.has_ids:
         # Found only if it ends before the position.
         run.skipped |= {v for v, (i, *_) in run.cluster.values.items() if i > 1}
@@ -199,6 +227,11 @@ def close_elsewhere(run):
     run.close_elsewhere()
 
 
+def close_in_poll(run):
+    """Another thread closes when the client has taken records, before its poll returns them."""
+    run.close_in_poll()
+
+
 def interrupt(run):
     raise KeyboardInterrupt
 
@@ -226,6 +259,7 @@ EVENTS = {
                 _handler_raises,
                 _handler_is_too_slow,
                 _handler_never_returns,
+                _handler_pauses,
                 _handler_stops,
                 _handler_closes,
             ),
@@ -240,11 +274,13 @@ EVENTS = {
         coordinator_gone,
         topic_deleted,
         topic_made_anew,
+        topic_made_anew_ahead,
         topic_grown,
         transaction,
         retention,
         stop,
         close_elsewhere,
+        close_in_poll,
         interrupt,
         interrupt_in_poll,
     )

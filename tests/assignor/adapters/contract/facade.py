@@ -20,6 +20,7 @@ from tests.assignor.adapters.contract.others import count, tasks
 from tests.assignor.adapters.reports.logs import COUNTING, GROUP, TOPOLOGY
 
 _log = logging.getLogger(__name__)
+_COMMIT_S = 5.0
 UNREADABLE = frozenset({KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION})
 _RETRIED = frozenset({KafkaError.REBALANCE_IN_PROGRESS, KafkaError.NOT_COORDINATOR})
 
@@ -32,6 +33,7 @@ class _Member:
 
     def __init__(self, settings, assignor, mailbox, commits, watch):
         commits.committer.connect = lambda _: None
+        self._mailbox, self.owned = mailbox, lambda: ()
 
     def subscribe(self, topics):
         self.topics = frozenset(topics)
@@ -42,7 +44,13 @@ class _Member:
     check_may_wait = abandon = connect
 
     def close(self):
-        self.is_closed = True
+        """Have everything given up, and leave then."""
+
+        def served():
+            self.is_closed = True
+
+        owned = tuple(sorted(self.owned()))
+        self._mailbox.post(Rebalanced(change=Change.REVOKED, partitions=owned, served=served))
 
 
 class FacadeTasks(Run):
@@ -50,7 +58,7 @@ class FacadeTasks(Run):
 
     # The member knows topics by their ids.
     release, deserializes, has_ids = (2, 14), False, True
-    has_slices = True
+    has_slices, commits_itself = True, False
 
     def start(self):
         self.ended = Stop(self.clock)
@@ -60,7 +68,7 @@ class FacadeTasks(Run):
         config = {
             "bootstrap.servers": "memory:1",
             "group.id": GROUP,
-            "enable.auto.commit": False,
+            "enable.auto.commit": self.commits_itself,
             "auto.offset.reset": "error" if self.reset == "none" else self.reset,
             "max.poll.interval.ms": round(INTERVAL_S * 1000),
             "session.timeout.ms": 30_000,
@@ -75,7 +83,9 @@ class FacadeTasks(Run):
             )
         metadata = Metadata(self.cluster, METADATA_S)
         self.consumer._member._consumer = SimpleNamespace(_cluster=metadata)
+        self.consumer._member.owned = lambda: self.consumer._serving.owned
         self.consumer._commits.committer.submit = self._commit
+        self.consumer._mailbox.wait = self.clock.wait
         for name in ("consume", "poll"):
             setattr(self.consumer, name, self._polling(getattr(self.consumer, name)))
         self.consumer.subscribe([TOPIC])
@@ -140,8 +150,18 @@ class FacadeTasks(Run):
     def _own_methods(self):
         """Have calls of librdkafka's class, which pass over subclasses, reach the reader."""
         stack = ExitStack()
-        stack.enter_context(mock.patch.object(facade, "_consume", Reader.consume))
-        read_one = lambda consumer, wait_s: list(Reader.consume(consumer, 1, wait_s))  # noqa: E731
+
+        def consume(consumer, most, wait_s):
+            """Read; then another thread calls `close` while this one polls, if it is to."""
+            found = list(Reader.consume(consumer, most, wait_s))
+            if found and self.closes_in_poll:
+                self.closes_in_poll, consumer._mailbox.closes = False, True
+            return found
+
+        def read_one(consumer, wait_s):
+            return consume(consumer, 1, wait_s)
+
+        stack.enter_context(mock.patch.object(facade, "_consume", consume))
         for module in (facade, offsets):
             stack.enter_context(mock.patch.object(module, "read_one", read_one))
         return stack
@@ -160,6 +180,9 @@ class FacadeTasks(Run):
         self.consumer.close()
 
     close_elsewhere = close
+
+    def close_in_poll(self):
+        self.closes_in_poll = True
 
     def end(self):
         with self._own_methods():
@@ -203,6 +226,25 @@ class FacadePositions(FacadePolled):
             self.consumer.commit(asynchronous=False)
 
 
+class FacadeAutomatic(FacadePolled):
+    """The same, with commits by the consumer itself, of what was returned."""
+
+    commits_itself = commits_delivered = commits_again = True
+
+    def start(self):
+        super().start()
+        self._commit_on_time(self.consumer)
+
+    def _commit_on_time(self, consumer):
+        """Do what the member's thread does until its consumer is closed."""
+        if consumer._is_open:
+            consumer._commits.interval_over()
+            self.clock.later(_COMMIT_S, lambda: self._commit_on_time(consumer))
+
+    def commit(self, message):
+        """The consumer does."""
+
+
 class OlderTasks(FacadeTasks):
     """`run_tasks` with confluent-kafka below 2.14."""
 
@@ -219,6 +261,7 @@ LOOPS |= {
     "confluent run_tasks": FacadeTasks,
     "confluent poll": FacadePolled,
     "confluent poll, positions": FacadePositions,
+    "confluent poll, automatic": FacadeAutomatic,
     "confluent run_tasks, 2.13": OlderTasks,
     "confluent poll, positions, 2.13": OlderPositions,
 }

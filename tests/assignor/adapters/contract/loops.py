@@ -82,6 +82,19 @@ class Polled(Run):
         if not self.consumer._closed and self.consumer.subscription():
             kafka_python.assign(self.consumer, partitions)
 
+    def _own(self, number):
+        return [p for p in self.consumer.assignment() if p.partition == number]
+
+    def pause(self, number):
+        self.consumer.pause(*self._own(number))
+
+    def resume(self, number):
+        self.consumer.resume(*self._own(number))
+
+    def positions(self):
+        found = self.consumer._subscription.all_consumed_offsets()
+        return {partition.partition: at.offset for partition, at in found.items()}
+
     def loop(self):
         polled = kafka_adapter.polled(self.consumer, timeout_ms=POLL_S * 1000, stop=self.ended)
         for batch in polled:
@@ -187,13 +200,20 @@ class Aiokafka(Run):
             value_deserializer=Deserializer(),
         )
         self.consumer._started += [self.consumer._coordinator, self.consumer._fetcher]
-        getmany = self.consumer.getmany
+        getmany, commit = self.consumer.getmany, self.consumer.commit
+
+        async def committing(*arguments):
+            since_s = self.clock.monotonic()
+            try:
+                return await commit(*arguments)
+            finally:
+                self.check_answered(since_s)
 
         async def polling(*arguments, **options):
             self.before_poll()
             return self.after_poll(await getmany(*arguments, **options))
 
-        self.consumer.getmany = polling
+        self.consumer.getmany, self.consumer.commit = polling, committing
         self.assign(self.assigned, frozenset())
 
     def assign(self, partitions, gone, *, is_lost=False):

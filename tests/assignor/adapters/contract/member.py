@@ -61,6 +61,8 @@ class Run(OtherMember):
     reads_again = True
     # Whether the loop polls within a batch; whether it measures batches, and makes them smaller.
     has_slices, has_sizes = False, False
+    # Whether a record that was delivered may be committed.
+    commits_delivered = False
     # Whether the loop commits positions, behind control records too, until it has succeeded.
     commits_again = True
 
@@ -87,7 +89,7 @@ class Run(OtherMember):
         # Records since the last poll; seconds of each record of the last batch that had some.
         self.handled, self.each_s = 0, 0.0
         self.taken_over_s = -1.0
-        self.stores, self.is_interrupted = None, False
+        self.stores, self.is_interrupted, self.closes_in_poll = None, False, False
         self._log = _Log(self.clock)
 
     # What events do
@@ -116,6 +118,10 @@ class Run(OtherMember):
         """Begin to measure how long the loop takes to end."""
         if self.stopped_s is None:
             self.stopped_s = self.clock.monotonic() - self.slept_s
+
+    def close_in_poll(self):
+        """Have `close` called while the client polls, if another thread may do that."""
+        self.close_elsewhere()
 
     def when_polled(self, seconds, work):
         """Call `work` in so many seconds, not counting those in which the application is busy."""
@@ -211,6 +217,8 @@ class Run(OtherMember):
         self.handled += 1
         if self.shown.get(number) != self.cluster.incarnation:
             self.early.add(value)
+        if self.commits_delivered:
+            self.finished.add(value)
         action = self.handlers.pop(0) if self.handlers else None
         if action is not None:
             action(self, value)
@@ -277,8 +285,8 @@ class Run(OtherMember):
             self.assigned, self.passed_here = self.everything, set()
             self.start()
             self._run_member()
-            self.assigned = frozenset()
             self.end()
+            self.assigned = frozenset()
             if self.reset == "none":
                 self._set_offsets()
         left = self.left()

@@ -25,6 +25,7 @@ def _step(name):
 assign, take, seek = _step("assign"), _step("take"), _step("seek")
 pause, resume, commit = _step("pause"), _step("resume"), _step("commit")
 write, damage, delete_records = _step("write"), _step("damage"), _step("delete_records")
+write_transaction = _step("write_transaction")
 delete_topic, make_anew = _step("delete_topic"), _step("make_anew")
 fail_fetch, refuse_fetch = _step("fail_fetch"), _step("refuse_fetch")
 A, B, C, POISONED = b"a", b"b", b"c", b"poison"
@@ -169,6 +170,19 @@ SCRIPTS = {
         delete_topic(),
         take(),
         make_anew(A, B, C),
+        take(),
+    ],
+}
+SCRIPTS |= {
+    "transaction": [write_transaction(0, A), assign(0), take(), take(), write(0, B), take()],
+    "transaction behind records": [
+        write(0, A),
+        assign(0),
+        take(),
+        write_transaction(0, B),
+        take(),
+        take(),
+        seek(0, 2),
         take(),
     ],
 }

@@ -26,6 +26,9 @@ BROKEN = [
     ("retention", "topic_deleted"),
     # Records of the former topic were delivered that were fetched or kept when it was made anew.
     ("commit_blocks", "handler_is_too_slow", "topic_made_anew"),
+    # The same, of a partition that was paused, and of one whose new position they were at.
+    ("handler_pauses", "assigned", "topic_made_anew"),
+    ("handler_is_slow", "assigned", "topic_made_anew_ahead"),
     # A batch took longer than the interval, so that two members processed it in turn.
     ("handler_is_slow", "handler_is_slow", "handler_is_slow"),
     # A lost position was settled in silence.
@@ -49,6 +52,15 @@ def test_each_event_alone(loop, event):
 @pytest.mark.parametrize("loop", LOOPS)
 def test_sequences_that_have_broken_a_rule(loop, sequence):
     assert play(loop, sequence).broken == []
+
+
+def test_partitions_that_the_loop_has_paused_are_resumed_beside_one_of_the_application():
+    def pauses(run):
+        run.pause(1)
+        run.clock.later(200, lambda: run.resume(1))
+
+    run = LOOPS["StreamsApplication"]([EVENTS["handler_is_slow"], pauses])
+    assert run.play() == []
 
 
 @pytest.mark.parametrize("seed", range(4, 8))

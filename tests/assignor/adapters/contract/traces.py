@@ -24,6 +24,7 @@ from tests.assignor.adapters.contract.cluster import (
     TOPIC,
     Clock,
     Cluster,
+    append_transaction,
     batch_of,
     shorten,
     spoil_last,
@@ -71,6 +72,13 @@ class RealCluster:
         def append(log):
             for value in values:
                 log.append(batch_of(value + b" %d %d" % (self.incarnation, log.end_offset)))
+
+        self._change(number, append)
+
+    def write_transaction(self, number, value):
+        def append(log):
+            value_here = value + b" %d %d" % (self.incarnation, log.end_offset)
+            append_transaction(log, value_here)
 
         self._change(number, append)
 
