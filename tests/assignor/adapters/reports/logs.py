@@ -5,8 +5,9 @@ import dataclasses
 import struct
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from confluent_kafka import KafkaException
 from kafka import KafkaProducer
 from kafka.record.util import calc_crc32c
 
@@ -175,6 +176,9 @@ def confluent_member(broker, **settings):
         TaskStores(COUNTING, [COUNTS], application_id=GROUP, access=access) as stores,
         confluent.Consumer(config, topology=COUNTING, listener=stores) as consumer,
     ):
+        # librdkafka waits half a second with partitions whose leader it does not know yet.
+        with suppress(KafkaException):
+            consumer.list_topics("in", timeout=1)
         yield consumer, stores
 
 
