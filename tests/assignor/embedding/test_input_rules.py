@@ -6,11 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from assignor.embedding.commit_metadata import COMMIT_METADATA, is_members_commit
 from assignor.embedding.errors import MemberStopped
 from assignor.embedding.input_facts import Goes, Held, InputFacts, LogRange
 from assignor.embedding.input_rules import INPUT_RULES, decide_input, settle
-from assignor.embedding.loops import InputWatch
 from encoding import TopicPartition
 
 IN = TopicPartition("in", 0)
@@ -335,65 +333,3 @@ def test_records_are_never_passed_over_in_silence_in_any_state_of_a_topic(caplog
                 passed += 1
                 assert caplog.records, (held, at, log, known, to)
     assert passed > 50
-
-
-@pytest.mark.parametrize(
-    ("metadata", "expected"),
-    [
-        (COMMIT_METADATA, True),
-        ("AQAAAYwAAAAA", True),  # of Kafka Streams: version 1 and a time
-        ("AgAAAYwAAAAA", True),
-        ("", False),
-        (None, False),
-        ("moved by hand", False),
-        ("AAAA", False),
-        ("\x00", False),
-    ],
-)
-def test_commits_of_members_are_told_from_those_of_operators(metadata, expected):
-    assert is_members_commit(metadata) is expected
-
-
-def test_members_of_kafka_streams_read_the_metadata_as_an_unknown_time():
-    """Its TopicPartitionMetadata: base64 of a version, 1, and a time, -1 where it is unknown."""
-    assert COMMIT_METADATA == "Af//////////"
-
-
-class TestWatch:
-    """The topics and lost positions of one consumer."""
-
-    def test_a_topic_made_anew_is_found_until_it_is_settled(self, caplog):
-        watch, other = InputWatch("latest"), TopicPartition("other", 0)
-        assert watch.made_anew({"in": OLD, "other": OLD}, [IN, other]) == []
-        assert watch.made_anew({"in": None, "other": OLD}, [IN, other]) == []  # it is deleted
-        assert watch.made_anew({"in": NEW, "other": OLD}, [IN, other]) == [IN]
-        assert watch.made_anew({"in": NEW, "other": OLD}, [IN, other]) == [IN]
-        assert watch.settle({IN: 7}, {IN: (0, 99)}, {"in": NEW}) == {IN: 0}
-        assert "made anew" in caplog.text
-        assert watch.made_anew({"in": NEW, "other": OLD}, [IN, other]) == []
-
-    def test_a_topic_that_was_made_anew_while_it_was_not_assigned_goes_on_where_the_group_is(
-        self, caplog
-    ):
-        watch = InputWatch("earliest")
-        watch.made_anew({"in": OLD}, [IN])
-        watch.made_anew({}, [])
-        assert watch.made_anew({"in": NEW}, [IN]) == [IN]
-        assert watch.settle({IN: 7}, {IN: (0, 99)}, {"in": NEW}) == {IN: 7}
-        assert "made anew since this member last read it" in caplog.text
-        # The next time it is not released.
-        assert watch.made_anew({"in": OLD}, [IN]) == [IN]
-        assert watch.settle({IN: 7}, {IN: (0, 99)}, {"in": OLD}) == {IN: 0}
-
-    def test_a_topic_that_comes_back_as_it_was_is_not_compared_as_released(self):
-        watch = InputWatch("earliest")
-        for ids, assigned in (({"in": OLD}, [IN]), ({}, []), ({"in": OLD}, [IN])):
-            assert watch.made_anew(ids, assigned) == []
-        assert watch.made_anew({"in": NEW}, [IN]) == [IN]
-        assert watch.settle({IN: 7}, {IN: (0, 99)}, {"in": NEW}) == {IN: 0}
-
-    @pytest.mark.parametrize(
-        ("reset", "resets"), [("earliest", True), ("latest", True), ("none", False), ("x", False)]
-    )
-    def test_only_known_policies_are_done_here(self, reset, resets):
-        assert InputWatch(reset).resets is resets

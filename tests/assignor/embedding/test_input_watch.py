@@ -1,0 +1,51 @@
+"""The topics and lost positions of one consumer."""
+
+from uuid import UUID
+
+import pytest
+
+from assignor.embedding.loops import InputWatch
+from encoding import TopicPartition
+
+IN = TopicPartition("in", 0)
+OLD, NEW = UUID(int=1), UUID(int=2)
+
+
+def test_a_topic_made_anew_is_found_until_it_is_settled(caplog):
+    watch, other = InputWatch("latest"), TopicPartition("other", 0)
+    assert watch.made_anew({"in": OLD, "other": OLD}, [IN, other]) == []
+    assert watch.made_anew({"in": None, "other": OLD}, [IN, other]) == []  # it is deleted
+    assert watch.made_anew({"in": NEW, "other": OLD}, [IN, other]) == [IN]
+    assert watch.made_anew({"in": NEW, "other": OLD}, [IN, other]) == [IN]
+    assert watch.settle({IN: 7}, {IN: (0, 99)}, {"in": NEW}) == {IN: 0}
+    assert "made anew" in caplog.text
+    assert watch.made_anew({"in": NEW, "other": OLD}, [IN, other]) == []
+
+
+def test_a_topic_that_was_made_anew_while_it_was_not_assigned_goes_on_where_the_group_is(
+    caplog,
+):
+    watch = InputWatch("earliest")
+    watch.made_anew({"in": OLD}, [IN])
+    watch.made_anew({}, [])
+    assert watch.made_anew({"in": NEW}, [IN]) == [IN]
+    assert watch.settle({IN: 7}, {IN: (0, 99)}, {"in": NEW}) == {IN: 7}
+    assert "made anew since this member last read it" in caplog.text
+    # The next time it is not released.
+    assert watch.made_anew({"in": OLD}, [IN]) == [IN]
+    assert watch.settle({IN: 7}, {IN: (0, 99)}, {"in": OLD}) == {IN: 0}
+
+
+def test_a_topic_that_comes_back_as_it_was_is_not_compared_as_released():
+    watch = InputWatch("earliest")
+    for ids, assigned in (({"in": OLD}, [IN]), ({}, []), ({"in": OLD}, [IN])):
+        assert watch.made_anew(ids, assigned) == []
+    assert watch.made_anew({"in": NEW}, [IN]) == [IN]
+    assert watch.settle({IN: 7}, {IN: (0, 99)}, {"in": NEW}) == {IN: 0}
+
+
+@pytest.mark.parametrize(
+    ("reset", "resets"), [("earliest", True), ("latest", True), ("none", False), ("x", False)]
+)
+def test_only_known_policies_are_done_here(reset, resets):
+    assert InputWatch(reset).resets is resets
