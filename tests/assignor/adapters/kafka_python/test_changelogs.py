@@ -70,7 +70,6 @@ def test_records_get_the_next_offsets_and_are_read_with_their_owners(changelogs)
 
 
 def test_only_topics_that_are_needed_are_asked_for_and_none_is_created(broker):
-    """A cluster has thousands; each take-over asks for the input of its tasks."""
     gone = [TopicPartition("gone", 0), TopicPartition("gone", 1)]
     with closing(KafkaChangelogs(bootstrap_servers=broker.bootstrap_servers)) as changelogs:
         cluster = changelogs._reader._consumer._cluster
