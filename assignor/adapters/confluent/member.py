@@ -75,7 +75,7 @@ class ConfluentMember:
         reader: of the same consumer.
 
     Attributes:
-        fatal: why the member takes no further part in the group, or None.
+        fatal, handover: why the member takes no further part in the group; its listener; or None.
         is_closed: it has left the group, and its thread ends.
     """
 
@@ -99,7 +99,7 @@ class ConfluentMember:
         self._thread: threading.Thread | None = None
         self._consumer: Any = None
         self._connecting = NetworkClient()
-        self._handover: Handover | None = None
+        self.handover: Handover | None = None
         self._supervisor: Any = None
         self._topics: frozenset[str] = frozenset()
         self._silence = SilenceWatch()
@@ -151,7 +151,7 @@ class ConfluentMember:
     def abandon(self) -> None:
         """Close without the application, which is gone."""
         self.close()
-        handover = self._handover
+        handover = self.handover
         if handover is not None:
             handover.is_abandoned = True
 
@@ -223,7 +223,7 @@ class ConfluentMember:
         """Bring the member nearer to what is wanted, and keep it in the group."""
         if self.fatal is not None:
             return
-        handover = self._handover = self._handover or self._connected()
+        handover = self.handover = self.handover or self._connected()
         if handover is None:
             return
         if self._topics != self._wanted.topics:
@@ -311,8 +311,8 @@ class ConfluentMember:
         _log.error("%s", why)
         self._mailbox.post(Failed(error=self.fatal))
         self._commits.committer.disconnect(self.fatal)
-        if self._handover is not None:
-            self._handover.post(Change.LOST)
+        if self.handover is not None:
+            self.handover.post(Change.LOST)
             with suppress(ClientError, OSError, RuntimeError):
                 leave_group(self._consumer)
 
@@ -323,8 +323,8 @@ class ConfluentMember:
         try:
             if self._consumer is None:
                 return
-            if self._handover is not None:
-                self._revoke_all(self._handover)
+            if self.handover is not None:
+                self._revoke_all(self.handover)
                 end_s = time.monotonic() + self._settings.commit_timeout_s
                 while committer.ended < committer.submitted and time.monotonic() < end_s:
                     time.sleep(TICK_S / 10)

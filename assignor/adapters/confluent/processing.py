@@ -269,7 +269,7 @@ class ConsumerLoop:
 
     def has_left(self) -> bool:
         """Return whether the member is in no generation, to a caller that logs why."""
-        handover = self._consumer._member._handover
+        handover = self._consumer._member.handover
         is_leaving = handover is not None and handover.waits_for_poll
         return self._consumer.assignor.membership.has_left(is_leaving=is_leaving)
 

@@ -29,7 +29,7 @@ class _Member:
     """A member of a scripted group, in the place of `ConfluentMember`."""
 
     fatal, is_lost, is_closed, member_id, topics = None, False, False, "member", frozenset()
-    _consumer = None
+    _consumer = handover = None
 
     def __init__(self, settings, assignor, mailbox, commits, watch):
         commits.committer.connect = lambda _: None
