@@ -55,7 +55,7 @@ def tasks(monkeypatch):
 
     monkeypatch.setattr(write_back, "open_kept", opened)
     monkeypatch.setattr(write_back, "connected", nullcontext)
-    monkeypatch.setattr(write_back, "_check_stopped", lambda *_: None)
+    monkeypatch.setattr(write_back, "check_stopped", lambda *_: None)
     monkeypatch.setattr(write_back, "_run_task", run_task)
     access = SimpleNamespace(close=lambda: None)
     monkeypatch.setattr(assignor.adapters.kafka_python, "KafkaChangelogs", lambda **_: access)
