@@ -121,7 +121,7 @@ def test_a_topic_made_anew_while_the_group_is_stopped_is_processed_whole(client,
     assert len(seen.records) == 5
     [line] = warnings(caplog)
     assert line.startswith("in [0]: the topic was made anew, and the state has its former one up")
-    assert f"up to offset 5; all records of the new one, offsets 0 to {records}" in line
+    assert "up to offset 5; all records of the new one, from offset 0 on, " in line
 
 
 @pytest.mark.parametrize("client", sorted(STORES))
