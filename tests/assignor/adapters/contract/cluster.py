@@ -194,7 +194,7 @@ class Cluster:
         # Of `Access` of the state stores.
         self.logs, self.outputs, self.committed = defaultdict(Log), Counter(), {}
         self.is_members, self.topic_ids = True, {TOPIC: self.topic_id}
-        self.ends = {}
+        self.ends, self.starts = {}, {}
         self._note_ends()
 
     @property
