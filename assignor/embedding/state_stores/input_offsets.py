@@ -70,6 +70,8 @@ class InputOffsets:
         if inputs is not self._inputs or not are_committed:
             # What was committed before a rebalance may have been refused in it.
             self._inputs, self._returned = inputs, {}
+        # A position that was lost is committed where it is now, also if that is lower.
+        self._returned = {p: at for p, at in self._returned.items() if p not in self.settled}
         kept = []
         for copy in copies:
             if copy.replicas:

@@ -290,6 +290,13 @@ class TestPositions:
         assert owner.stores.process(PolledBatch({}, {ORDERS: 3}), owner.count) == {}
         assert owner.stores.process(PolledBatch({}, {ORDERS: 5}), owner.count) == {ORDERS: 5}
 
+    def test_a_position_that_was_lost_is_committed_where_reading_continues(self, owner):
+        """Else the next member begins at the former offset, once the topic has grown beyond it."""
+        assert process(owner, 10, 12, {ORDERS: 14}) == {ORDERS: 14}
+        lost = PolledBatch({}, {ORDERS: 12}, [ORDERS])
+        assert owner.stores.process(lost, owner.count) == {ORDERS: 12}
+        assert owner.stores.process(PolledBatch({}, {ORDERS: 12}), owner.count) == {}
+
     def test_no_position_is_committed_while_records_before_it_are_held(self, owner):
         batch = PolledBatch({ORDERS: rows(10, 14)}, {ORDERS: 20})
         over = iter([False] + [True] * 9)
