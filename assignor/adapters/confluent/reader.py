@@ -22,6 +22,7 @@ from kafka.errors import UnknownTopicOrPartitionError
 
 from assignor.adapters.confluent.errors import message_error
 from assignor.adapters.confluent.events import Call, Mailbox
+from assignor.adapters.confluent.messages import by_partition
 from assignor.adapters.confluent.offsets import StoredOffsets, partition_of
 from assignor.adapters.confluent.processing import ConsumerLoop
 from assignor.adapters.confluent.settings import Settings
@@ -32,6 +33,7 @@ from assignor.embedding.loops import (
     Step,
     Then,
     decide,
+    first_offsets,
     lost_positions,
     settle,
 )
@@ -44,6 +46,8 @@ _CHECKS: Final = 3
 """Checks within the limit."""
 _ANSWER_S: Final = 2.0
 _SECOND_MS: Final = 1000
+# How often at most it is looked for topics that were made anew, while records come.
+_LOOK_S: Final = 1.0
 _RESETS: Final = {OFFSET_BEGINNING: "earliest", OFFSET_END: "latest"}
 
 Reaches = Callable[[str, float], bool]
@@ -127,6 +131,7 @@ class ReaderInput:
         self.watch = InputWatch(_RESETS.get(settings.reset_offset, "error"))
         self._stored = stored
         self._lost: dict[TopicPartition, int | None] = {}
+        self._looked_s = 0.0
         # Partition -> (position that librdkafka tells by mistake, None: any; the right one), until
         # something is returned of it.
         self._mistaken: dict[TopicPartition, tuple[int | None, int]] = {}
@@ -138,24 +143,40 @@ class ReaderInput:
             for message in messages
             if (message.error() is None and not self._mistaken) or self._keeps(message)
         ]
-        if not messages:
-            client = ConsumerLoop(consumer)
-            ids = client.topic_ids(asks=False)
-            for partition in self.watch.look(ids, client.assigned(), time.monotonic()):
-                self._settle(consumer, partition, {})
+        now_s = time.monotonic()
+        if not messages or now_s - self._looked_s >= _LOOK_S:
+            self._looked_s = now_s
+            taken = self._drop_former(consumer, taken, now_s)
         for partition, at in sorted(self._lost.items(), key=lambda item: item[0]):
-            if self._settle(consumer, partition, {partition: at}):
+            if self._settle(consumer, partition, {partition: at}, {}):
                 self._lost.pop(partition, None)
             else:  # at the next call
                 self._lost[partition] = at
         return taken
 
+    def _drop_former(self, consumer: Any, taken: list[Message], now_s: float) -> list[Message]:
+        """Settle positions in topics that were made anew; return the messages of all others."""
+        client = ConsumerLoop(consumer)
+        ids = client.topic_ids(asks=False)
+        anew = frozenset(self.watch.look(ids, client.assigned(), now_s))
+        if not anew:
+            return taken
+        former = [m for m in taken if (m.topic(), m.partition()) in anew]
+        dropped = first_offsets(by_partition(former))
+        client.seek(dropped)
+        self._settle(consumer, min(anew), {}, dropped)
+        return [m for m in taken if m not in former]
+
     def _settle(
-        self, consumer: Any, partition: TopicPartition, lost: Mapping[TopicPartition, int | None]
+        self,
+        consumer: Any,
+        partition: TopicPartition,
+        lost: Mapping[TopicPartition, int | None],
+        dropped: Mapping[TopicPartition, int],
     ) -> bool:
         """Settle lost positions, and those in new topics; return whether that was possible."""
         try:
-            found = result_of(settle(ConsumerLoop(consumer), lost))
+            found = result_of(settle(ConsumerLoop(consumer), lost, dropped=dropped))
         except UnknownTopicOrPartitionError as error:
             _log.debug("%s", error)
             return False

@@ -191,7 +191,7 @@ class Cluster:
         silent_until_s: until when the coordinator does not answer.
         values: all that were ever written and can be read -> incarnation, partition and offset.
         markers: places of control records of transactions, which clients pass.
-        shown: number -> incarnation that an answer has last shown, by the topic's id or an error.
+        shown: number -> incarnation that a client was last shown, by the topic's id or an error.
             Records are fetched and offsets committed by name: till then no client can know.
     """
 
@@ -302,7 +302,6 @@ class Cluster:
         if not (error or start <= offset <= end):
             error = OUT_OF_RANGE
         if error:
-            self.shown[number] = self.incarnation
             return error, -1, b""
         return 0, end, self.parts[number].read(offset, max_bytes, at_least_one=True)
 

@@ -153,6 +153,8 @@ class Reader(confluent_kafka.Consumer):
             if error in _SILENT or (is_known and error == _NO_RIGHT):
                 return None
             read.is_dead = error == OUT_OF_RANGE
+            if read.is_dead:
+                self.scripted.shown[number] = self.scripted.incarnation
             code = KafkaError._AUTO_OFFSET_RESET if read.is_dead else error
             return _message(number, read.next, error=KafkaError(code))
         read.refused = 0

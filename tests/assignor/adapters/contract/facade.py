@@ -131,6 +131,8 @@ class FacadeTasks(Run):
                 name = "on_tasks_lost" if is_lost else "on_tasks_revoked"
                 give_up = getattr(self.stores, name)
                 mailbox.post(Call(call=lambda: give_up(tasks(gone), {})))
+            if not is_lost:  # the group waits for it
+                self.consumer._serving.serve(self.consumer)
         new = tuple(sorted(partitions - (owned - gone)))
         if self.stores is not None:
             mailbox.post(Call(call=lambda: self.stores.on_tasks_assigned(tasks(partitions), {})))

@@ -105,8 +105,10 @@ class Run(OtherMember):
             return
         gone = self.assigned - partitions
         self.passed_here -= {at for at in self.passed_here if (TOPIC, at[1]) in gone}
-        self.assigned = partitions
+        if is_lost:
+            self.assigned = partitions
         self.assign(partitions, gone, is_lost=is_lost)
+        self.assigned = partitions
         if is_lost:
             self.take_over(gone)
 
