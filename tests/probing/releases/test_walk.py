@@ -27,6 +27,7 @@ CHANGELOG = "CHANGELOG.md"
 PATCHES = "tests/encoding/golden/patches.json"
 FILES_BY_HAND = 6
 _STUB_VECTORS = f"""
+from encoding import KAFKA_VERSIONS, DecodeError
 from probing import NEWEST_KAFKA
 from tests.encoding import store_golden as store
 from tests.encoding.golden_files import DECODE, ENCODE, FROM_FIELDS, TO_FIELDS
@@ -35,13 +36,17 @@ class Own:
     def construct(self, kind, version, latest, fields):
         return ENCODE[kind](FROM_FIELDS[kind](fields))
     def read(self, kind, data):
-        return TO_FIELDS[kind](DECODE[kind](data))
+        try:
+            return TO_FIELDS[kind](DECODE[kind](data, KAFKA_VERSIONS))
+        except DecodeError as error:
+            raise ValueError(str(error)) from error
 
 store.LATEST[NEWEST_KAFKA] = {LATER}
 store._write_json("releases", store.LATEST)
 for kind in DECODE:
     own = store.vectors_of(Own(), kind, NEWEST_KAFKA)
     store._write(kind, [*store.lines(kind), *own])
+store._write("edge", [store._edge(Own(), line, NEWEST_KAFKA) for line in store.lines("edge")])
 """
 _STUB_VERDICTS = """
 from tests.probing.releases.guide import VERDICTS, all_pairs, kip268_pairs
@@ -142,6 +147,7 @@ STUBS = {
 }
 OTHERS = (
     "tests/probing/releases/test_rows.py",
+    "tests/encoding/kafka/test_edge.py",
     "tests/encoding/kafka/test_golden.py",
     "tests/encoding/kafka/test_layouts.py",
 )
