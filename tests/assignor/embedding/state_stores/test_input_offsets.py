@@ -293,7 +293,7 @@ class TestPositions:
     def test_a_position_that_was_lost_is_committed_where_reading_continues(self, owner):
         """Else the next member begins at the former offset, once the topic has grown beyond it."""
         assert process(owner, 10, 12, {ORDERS: 14}) == {ORDERS: 14}
-        lost = PolledBatch({}, {ORDERS: 12}, [ORDERS])
+        lost = PolledBatch({}, {ORDERS: 12}, {ORDERS: True})
         assert owner.stores.process(lost, owner.count) == {ORDERS: 12}
         assert owner.stores.process(PolledBatch({}, {ORDERS: 12}), owner.count) == {}
 
