@@ -84,7 +84,7 @@ def test_lost_records_without_a_reset(loop):
     [
         pytest.param(part, marks=pytest.mark.xdist_group(f"sequences {part}"))
         for part in sample(
-            range(0, PARTS, AT_NIGHT), every=PARTS, reason="each part is 119 sequences of three"
+            range(0, PARTS, AT_NIGHT), every=PARTS, reason="each part is 157 sequences of three"
         )
     ],
 )
