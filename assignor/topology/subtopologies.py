@@ -11,12 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from assignor.errors import TopologyError
-from assignor.topology.values import (
-    HIGHEST_VERSION,
-    RepartitionTopic,
-    Subtopology,
-    is_topic_name,
-)
+from assignor.topology.values import HIGHEST_VERSION, RepartitionTopic, Subtopology, is_topic_name
 from encoding import shown
 
 
