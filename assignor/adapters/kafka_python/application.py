@@ -3,12 +3,14 @@
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, Final, Self, Unpack
+
+from kafka import KafkaConsumer
 
 from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
@@ -19,7 +21,7 @@ from assignor.adapters.kafka_python.consumer import (
 )
 from assignor.adapters.kafka_python.port import check_may_close
 from assignor.adapters.kafka_python.processing import COMMITS_ITSELF, deserialized, run_tasks
-from assignor.adapters.kafka_python.settings import ConsumerSettings
+from assignor.adapters.kafka_python.settings import ConsumerSettings, ProducerSettings
 from assignor.adapters.membership import ApplicationMemberKeywords, check_option, documented
 from assignor.adapters.threads import EitherEvent, OneThread
 from assignor.config import check_handler
@@ -48,8 +50,10 @@ from assignor.topology import Topology
 _NO_LIMIT_S: Final = -1.0
 
 
-class ApplicationKeywords(ApplicationMemberKeywords, ConsumerSettings, total=False):
-    """Keywords of `StreamsApplication`: options of the member, and settings of the client."""
+class ApplicationKeywords(
+    ApplicationMemberKeywords, ConsumerSettings, ProducerSettings, total=False
+):
+    """Keywords of `StreamsApplication`: options of the member, and settings of the clients."""
 
 
 class StreamsApplication:
@@ -72,7 +76,8 @@ class StreamsApplication:
             they are processed.
         options: those that `help(streams_consumer)` explains, such as `num_standby_replicas=1` and
             `state_dir=` (one directory a process), and settings of `KafkaConsumer`, which the
-            changelogs have, too.
+            changelogs have, too, and of the producer of changelogs and outputs, such as
+            `max_request_size=`.
 
     Attributes:
         stores: the state, also for queries on other threads.
@@ -103,6 +108,7 @@ class StreamsApplication:
             options,
             group_id=group_id,
             bootstrap_servers=bootstrap_servers,
+            more=ProducerSettings.__annotations__,
             fixed={
                 "listener": "it is the state stores; subclass TaskStores to be called, too",
                 "topologies": "state stores follow one topology; use streams_consumer for several",
@@ -134,7 +140,9 @@ class StreamsApplication:
             )
             resources.callback(self.stores.close)
             given.member["listener"] = self.stores
-            self.consumer = connected_consumer(topology, replace(given, client=client))
+            self.consumer = connected_consumer(
+                topology, replace(given, client=_of_consumer(client))
+            )
             resources.callback(self.consumer.close)
             self._resources = resources.pop_all()
         self._ended = "`run` was not called"
@@ -275,6 +283,11 @@ class StreamsApplication:
     def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
+
+
+def _of_consumer(client: Mapping[str, Any]) -> dict[str, Any]:
+    own = ProducerSettings.__annotations__.keys() - KafkaConsumer.DEFAULT_CONFIG.keys()
+    return {name: value for name, value in client.items() if name not in own}
 
 
 def _check_stores(topology: Topology, stores: Sequence[StateStore[Any, Any]]) -> None:

@@ -164,6 +164,7 @@ def consumer_options(
     group_id: str,
     bootstrap_servers: str | Sequence[str],
     fixed: Mapping[str, str] = MappingProxyType({}),
+    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> ConsumerOptions:
     """Return the checked keywords, as those of the assignor and those of the client.
 
@@ -172,6 +173,7 @@ def consumer_options(
         group_id: of the consumer.
         bootstrap_servers: `host:port`, or several.
         fixed: further names that cannot be given -> why.
+        more: further settings that the result's `client` may have -> their types.
 
     Raises:
         TypeError: there is no group id.
@@ -181,8 +183,8 @@ def consumer_options(
         raise TypeError("group_id=None: a consumer without a group gets no tasks; give a group_id")
     member, settings = split_keywords(
         keywords,
-        client=KafkaConsumer.DEFAULT_CONFIG,
-        kinds=ConsumerSettings.__annotations__,
+        client=dict.fromkeys(more) | KafkaConsumer.DEFAULT_CONFIG,
+        kinds={**ConsumerSettings.__annotations__, **more},
         fixed={**_FIXED, **fixed},
     )
     check_servers(bootstrap_servers, has_scheme=True)

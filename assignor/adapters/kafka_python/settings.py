@@ -81,11 +81,9 @@ class ConsumerSettings(TypedDict, total=False):
     kafka_client: Callable[..., Any]
 
 
-class ChangelogSettings(ConsumerSettings, total=False):
-    """Settings of `KafkaChangelogs`: servers, those of a consumer, and those of a producer."""
+class ProducerSettings(TypedDict, total=False):
+    """Settings of the `KafkaProducer` of changelogs and outputs, beside those of a consumer."""
 
-    bootstrap_servers: str | Sequence[str]
-    group_id: str | None
     batch_size: int
     compression_type: str | None
     delivery_timeout_ms: float
@@ -94,5 +92,12 @@ class ChangelogSettings(ConsumerSettings, total=False):
     max_request_size: int
     retries: float
     transaction_timeout_ms: int
+
+
+class ChangelogSettings(ConsumerSettings, ProducerSettings, total=False):
+    """Settings of `KafkaChangelogs`: servers, those of a consumer, and those of a producer."""
+
+    bootstrap_servers: str | Sequence[str]
+    group_id: str | None
     metadata_recovery_strategy: str
     metadata_recovery_rebootstrap_trigger_ms: int

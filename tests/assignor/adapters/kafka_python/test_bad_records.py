@@ -143,6 +143,20 @@ def test_deserializers_of_the_client_s_kind_get_topic_and_headers(broker, tmp_pa
         assert app.stores[task][COUNTS].get("a") == 4
 
 
+def test_the_producer_has_its_settings(broker, tmp_path):
+    """The remedy for an output that is too large, as the message of the error names it."""
+    options = {"max_request_size": 4 << 20, "on_bad_record": DeadLetter("dead")}
+    with application(broker, tmp_path, **options) as app:
+        assert "max_request_size" not in app.consumer.config
+        run_to_the_end(app, broker)
+        # The broker refuses it when all outputs are acknowledged; then records go one by one.
+        assert app.stores.work.bad_records[Stage.PRODUCTION, "dead letter"] == 1
+        assert {stage for stage, _ in app.stores.work.bad_records} == {*Stage}
+    for value in ("much", -1):
+        with pytest.raises(ConfigError, match="max_request_size"):
+            application(broker, tmp_path, max_request_size=value)
+
+
 def test_what_is_no_deserializer_is_refused(broker, tmp_path):
     options = {"value_deserializer": "json", "on_bad_record": BadRecordAction.SKIP}
     with pytest.raises(ConfigError, match="value_deserializer='json'"):
