@@ -89,7 +89,7 @@ class ProducerSettings(TypedDict, total=False):
     delivery_timeout_ms: float
     linger_ms: float
     max_block_ms: float
-    max_request_size: int
+    max_request_size: FromOne
     retries: float
     transaction_timeout_ms: int
 
