@@ -10,9 +10,11 @@ because a password may have been written after the wrong key.
 
 import difflib
 import os
+import select
 import shlex
 import ssl
 import tempfile
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -72,6 +74,10 @@ KNOWN_KEYS: Final = tuple(
 """All supported keys, sorted."""
 
 Properties = Mapping[str, str]
+
+
+_PIPE_S: Final = 10.0
+"""How long a pipe may take in place of a file."""
 
 
 def read_properties(path: Path) -> dict[str, str]:
@@ -301,11 +307,35 @@ def _pem(
 
 
 def _bytes_of(path: Path, file_name: str) -> bytes:
+    """Return what is in a file, or comes through a pipe in time."""
     try:
-        with path.open("rb") as file:
-            raw = file.read(FILE_LIMIT + 1)
+        if path.is_fifo():
+            raw = _through_pipe(path, file_name)
+        else:
+            with path.open("rb") as file:
+                raw = file.read(FILE_LIMIT + 1)
     except OSError as error:
         raise ConfigError(f"{file_name} cannot be read: {error.strerror or error}") from None
     if len(raw) > FILE_LIMIT:
         raise ConfigError(f"{file_name} has more than {FILE_LIMIT} bytes; give a smaller file")
     return raw
+
+
+def _through_pipe(path: Path, file_name: str) -> bytes:
+    """Return what a writer sends until it closes the pipe."""
+    raw, end_s = b"", time.monotonic() + _PIPE_S
+    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        while len(raw) <= FILE_LIMIT:
+            if not select.select([pipe], [], [], max(0.0, end_s - time.monotonic()))[0]:
+                raise ConfigError(
+                    f"{file_name} is a pipe, and nothing more came through it for {_PIPE_S:g} s; "
+                    "start its writer first, or give a file"
+                )
+            piece = os.read(pipe, FILE_LIMIT + 1 - len(raw))
+            if not piece:
+                break
+            raw += piece
+        return raw
+    finally:
+        os.close(pipe)

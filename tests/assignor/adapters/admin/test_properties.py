@@ -1,6 +1,8 @@
 """Java properties to settings: accepted and refused values, and the messages."""
 
+import os
 import ssl
+import threading
 from pathlib import Path
 
 import pytest
@@ -291,3 +293,24 @@ def test_a_number_of_any_length_is_refused_in_a_short_sentence(value):
     assert message.startswith("request.timeout.ms is ")
     assert message.isprintable()
     assert len(message) < 400
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names are of POSIX")
+@pytest.mark.usefixtures("clock")
+def test_a_pipe_is_read_as_its_writer_writes_and_not_waited_for_without_end(tmp_path, monkeypatch):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def write():
+        with pipe.open("w", encoding="utf-8") as file:
+            for line in ("client.id=one\n", "bootstrap.servers=b:1\n"):
+                file.write(line)
+                file.flush()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert read_properties(pipe) == {"client.id": "one", "bootstrap.servers": "b:1"}
+    writer.join()
+    monkeypatch.setattr("assignor.adapters.admin.properties._PIPE_S", 0.1)
+    with pytest.raises(ConfigError, match="is a pipe, and nothing more came"):
+        read_properties(pipe)
