@@ -1,6 +1,5 @@
 """A web server of waitress (extra `http`), with a limit of time for each connection."""
 
-import logging
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -18,7 +17,7 @@ _MEMORY_BYTES: Final = 256 << 10
 """Of an answer that its client has not read yet; the rest waits in a temporary file."""
 _NEVER_S: Final = 10**9
 # waitress warns of each request that waits for a thread.
-_QUIET: Final = logging.getLogger(f"{__name__}.waiting")
+_QUIET: Final = line_logger(f"{__name__}.waiting")
 _QUIET.disabled = True
 
 Application = Callable[[Mapping[str, Any], Callable[..., object]], Any]
