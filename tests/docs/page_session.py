@@ -31,7 +31,7 @@ ENTRIES = {"assignor": "assignor.entry", "rolling-bounce": "system_tests.entry"}
 
 @dataclass
 class Background:
-    """A command in the background; a file has its output."""
+    """A command in the background; a file has its output, of which so many lines were met."""
 
     command: str
     process: subprocess.Popen | ForkedProcess
@@ -181,12 +181,13 @@ class PageSession:
         wanted = pattern_of(lines, shape=block.marked("shape") is not None)
         deadline = time.monotonic() + PRINTS_S
         while True:
-            text = self.with_shown_ports(command.text())
+            printed = self.with_shown_ports(command.text()).splitlines(keepends=True)
             if block.marked("shape") is not None:
-                text = "".join(f"{masked(line)}\n" for line in text.splitlines())
-            found = wanted.match(text, command.seen)
+                printed = [f"{masked(line)}\n" for line in printed]
+            text = "".join(printed)
+            found = wanted.match("".join(printed[command.seen :]))
             if found is not None:
-                command.seen = found.end()
+                command.seen += found.group().count("\n")
                 return
             assert command.process.poll() is None, f"{block}: {command.command} ended\n{text}"
             assert time.monotonic() < deadline, f"{block}: {command.command} printed\n{text}"

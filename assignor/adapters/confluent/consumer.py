@@ -227,6 +227,9 @@ class Consumer(CheckedReader):
     def seek(self, partition: Position) -> None:
         """Go on with this offset, also in `on_assign` and before the first record has come.
 
+        Seek before `incremental_assign`, or give it the offset: while librdkafka looks up where a
+        partition begins that was assigned without an offset, it may forget a seek.
+
         Raises:
             KafkaException: the partition is not read.
         """
