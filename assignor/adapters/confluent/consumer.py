@@ -225,10 +225,7 @@ class Consumer(CheckedReader):
 
     @in_turn
     def seek(self, partition: Position) -> None:
-        """Go on with this offset, also in `on_assign` and before the first record has come.
-
-        Seek before `incremental_assign`, or give it the offset: while librdkafka looks up where a
-        partition begins that was assigned without an offset, it may forget a seek.
+        """Go on with this offset, in `on_assign` before it assigns: librdkafka may forget it later.
 
         Raises:
             KafkaException: the partition is not read.
