@@ -188,6 +188,7 @@ class StreamsApplication:
             self.stores,
             ended=self._ended,
             handler_limit_s=self.consumer.config["max_poll_interval_ms"] / 1000,
+            unheard_s=self.assignor.unheard_s,
         )
 
     def ready(self) -> bool:

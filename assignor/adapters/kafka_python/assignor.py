@@ -100,6 +100,11 @@ class StreamsAssignor(EmbeddedMember):
         """
         return self._port is not None and self._port.is_silent()
 
+    @property
+    def unheard_s(self) -> float:
+        """Seconds since the coordinator answered a heartbeat; 0.0 within the session timeout."""
+        return 0.0 if self._port is None else self._port.unheard_s()
+
     # What kafka-python calls
 
     def supported_protocols(self) -> list[ClientProtocol]:

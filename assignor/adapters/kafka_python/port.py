@@ -79,6 +79,15 @@ class KafkaPythonPort:
             sends = getattr(coordinator, "_heartbeat_enabled", True)
             return callable(stable) and bool(stable()) and not sends and not joins
 
+    def unheard_s(self) -> float:
+        """Seconds since a coordinator answered a member in a session; 0.0 within the timeout."""
+        coordinator, heartbeat = self._coordinator, self._coordinator.heartbeat
+        # A join is answered once all members have joined, and sends no heartbeats meanwhile.
+        joins = coordinator.rebalance_in_progress() and coordinator.coordinator_id is not None
+        if joins or not heartbeat.session_timeout_expired():
+            return 0.0
+        return time.monotonic() - float(max(heartbeat.last_receive, heartbeat.last_reset))
+
     def has_lost_membership(self) -> bool:
         """Whether the coordinator has reset its generation."""
         known = getattr(self._coordinator, "_generation", None)

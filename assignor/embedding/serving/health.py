@@ -73,7 +73,12 @@ class Health:
 
 
 def health_of(
-    member: ObservedMember, stores: TaskStores, *, ended: str, handler_limit_s: float
+    member: ObservedMember,
+    stores: TaskStores,
+    *,
+    ended: str,
+    handler_limit_s: float,
+    unheard_s: float,
 ) -> Health:
     """Return the health of a member; on any thread.
 
@@ -82,6 +87,7 @@ def health_of(
         stores: its state.
         ended: why its loop does not run; "": it does.
         handler_limit_s: how long the function that processes records may take for one of them.
+        unheard_s: how long no coordinator has answered; 0.0: it has within the session timeout.
     """
     ended = member.failed or ended
     problems = [ended] if ended else []
@@ -91,6 +97,11 @@ def health_of(
         problems.append(
             f"the function that processes records has been at {topic} [{partition}], offset "
             f"{offset} for {took_s:.0f} s"
+        )
+    if unheard_s and not ended:
+        problems.append(
+            f"no broker has answered the heartbeats of this member for {unheard_s:.0f} s, longer "
+            "than its session timeout: other members may have its tasks"
         )
     problems += member.stopped
     progress = stores.progress()

@@ -220,6 +220,19 @@ def test_a_function_that_hangs_is_named(broker, tmp_path):
         assert problem.startswith("the function that processes records has been at in [")
 
 
+def test_a_member_that_no_broker_answers_is_alive_and_not_ready(broker, tmp_path):
+    port = int(broker.bootstrap_servers[0].rpartition(":")[2])
+    with application(broker, tmp_path, session_timeout_ms=1000) as app, running(app) as errors:
+        until(app.ready)
+        broker.stop_node(1)
+        until(lambda: not app.ready())
+        assert "answered the heartbeats of this member" in app.health().problems[0]
+        assert app.health().is_alive
+        broker.start_node(1, port=port)
+        until(app.ready)
+        assert not errors
+
+
 def test_tasks_that_run_nowhere_are_a_problem_of_all_members(broker, tmp_path):
     """The changelog has too few partitions; `failed` stays None."""
     with application(broker, tmp_path / "one") as app, running(app):
