@@ -20,13 +20,13 @@ from assignor.embedding import (
     UnreadableRecord,
     partition_for_key,
 )
+from assignor.embedding.bad_records import BadRecordAction, BadRecordStage, DeadLetter
 from assignor.errors import (
     ConfigError,
     CopartitionMismatch,
     LeaderRefused,
     MemberRefused,
     MissingSourceTopic,
-    PartitionCountUnknown,
     TaskAssignmentError,
     TopologyError,
 )
@@ -72,7 +72,6 @@ from assignor.placement import (
 from assignor.placement.racks import (
     optimize_rack_aware_active_tasks,
     optimize_rack_aware_standby_tasks,
-    traffic_of,
 )
 from assignor.rebalance import (
     GroupAnswer,
@@ -96,7 +95,6 @@ from assignor.topology import (
     plan_tasks,
 )
 from encoding import HostInfo, RebalanceError, TaskId, TopicPartition
-from probing import ReleaseError
 
 __all__ = [
     "BYTES",
@@ -107,11 +105,14 @@ __all__ = [
     "TEXT",
     "AssignmentConfig",
     "AssignmentError",
+    "BadRecordAction",
+    "BadRecordStage",
     "ClientInput",
     "ClientTasks",
     "ClusterUnavailable",
     "ConfigError",
     "CopartitionMismatch",
+    "DeadLetter",
     "DictStore",
     "GroupAnswer",
     "GroupMember",
@@ -133,7 +134,6 @@ __all__ = [
     "Observer",
     "OffloadedPlans",
     "Outcome",
-    "PartitionCountUnknown",
     "Partitioner",
     "PartitionsByTask",
     "PlanStore",
@@ -142,7 +142,6 @@ __all__ = [
     "RebalanceError",
     "RebalanceHook",
     "RebalanceStart",
-    "ReleaseError",
     "RepartitionTopic",
     "Routing",
     "RunningTasks",
@@ -186,6 +185,5 @@ __all__ = [
     "run_strategy",
     "sticky",
     "thread_bands",
-    "traffic_of",
     "validate",
 ]

@@ -32,7 +32,7 @@ _HEADER: Final = "__streams.errors."
 _OF_NO_RECORD: Final = (ClusterUnavailable, MemberStopped, MemoryError, StoreError)
 
 
-class Stage(Enum):
+class BadRecordStage(Enum):
     """What could not be done with a record."""
 
     DESERIALIZATION = "deserialization"
@@ -82,7 +82,7 @@ class BadRecord:
         error: what was raised.
     """
 
-    stage: Stage
+    stage: BadRecordStage
     task: TaskId
     topic: str
     partition: int
@@ -125,7 +125,7 @@ class BadRecords:
             wanted = "a BadRecordAction, DeadLetter(TOPIC), or a function that returns one"
             raise refused("on_bad_record", value, wanted)
         self._given = given
-        self.counts: Counter[tuple[Stage, str]] = Counter()
+        self.counts: Counter[tuple[BadRecordStage, str]] = Counter()
 
     @property
     def always_fails(self) -> bool:
@@ -153,7 +153,7 @@ class BadRecords:
         if action is BadRecordAction.FAIL:
             error.add_note(bad.place)
             what = "the function that processes records has raised "
-            what = what if bad.stage is Stage.PROCESSING else f"{bad.stage.value} failed: "
+            what = what if bad.stage is BadRecordStage.PROCESSING else f"{bad.stage.value} failed: "
             _log.error("%s: %s%s", bad.place, what, error_text(error))
             return False
         if isinstance(action, DeadLetter):
@@ -185,11 +185,11 @@ def value_of(record: Any, name: str) -> Any:
 
 
 def _bad_record(task: TaskId, record: Any, error: Exception) -> BadRecord:
-    stage = Stage.PROCESSING
+    stage = BadRecordStage.PROCESSING
     if isinstance(error, OutputTooLarge | RecordTooLarge):
-        stage = Stage.PRODUCTION
+        stage = BadRecordStage.PRODUCTION
     elif isinstance(error, UnreadableRecord):
-        stage = Stage.DESERIALIZATION
+        stage = BadRecordStage.DESERIALIZATION
     headers = value_of(record, "headers")
     return BadRecord(
         stage=stage,
@@ -212,7 +212,7 @@ def _send(letter: DeadLetter, bad: BadRecord, send: Send) -> None:
             f"{letter.topic} as it was; give deserializers to StreamsApplication, or deserialize "
             "in the function that processes records"
         ) from bad.error
-    error = bad.error.__cause__ if bad.stage is Stage.DESERIALIZATION else bad.error
+    error = bad.error.__cause__ if bad.stage is BadRecordStage.DESERIALIZATION else bad.error
     error = error or bad.error
     stack = "".join(traceback.format_exception(error))
     own = {

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from assignor import GroupState, TaskAssignment, traffic_of
+from assignor import GroupState, TaskAssignment
 from assignor.placement import LAG_UNKNOWN
+from assignor.placement.racks import traffic_of
 from assignor.problems import Round, lacking_records, totals
 from spark_assign.whatif.scenarios import Case
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from assignor.config import check_has_run
-from assignor.embedding.bad_records import BadRecords, Stage
+from assignor.embedding.bad_records import BadRecords, BadRecordStage
 from assignor.embedding.errors import StoreReadOnly
 from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.copies import TaskCopy
@@ -113,7 +113,7 @@ class Work:
         current: the record that is being processed, and since when (`time.monotonic()`).
     """
 
-    def __init__(self, bad_records: Mapping[tuple[Stage, str], int]) -> None:
+    def __init__(self, bad_records: Mapping[tuple[BadRecordStage, str], int]) -> None:
         self.records: Counter[TaskId] = Counter()
         self.bad_records = bad_records
         self.commits = 0

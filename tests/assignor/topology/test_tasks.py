@@ -2,7 +2,8 @@
 
 import pytest
 
-from assignor import CopartitionMismatch, PartitionCountUnknown, Topology, plan_tasks
+from assignor import CopartitionMismatch, Topology, plan_tasks
+from assignor.errors import PartitionCountUnknown
 from encoding import TaskId, TopicPartition
 
 

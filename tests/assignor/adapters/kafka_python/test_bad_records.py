@@ -8,9 +8,18 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as ClientPartition
 from kafka.serializer import Deserializer
 
-from assignor import JSON, TEXT, ConfigError, SqliteStore, Topology, UnreadableRecord
+from assignor import (
+    JSON,
+    TEXT,
+    BadRecordAction,
+    BadRecordStage,
+    ConfigError,
+    DeadLetter,
+    SqliteStore,
+    Topology,
+    UnreadableRecord,
+)
 from assignor.adapters.kafka_python import StreamsApplication
-from assignor.embedding.bad_records import BadRecordAction, DeadLetter, Stage
 from system_tests.broker import BrokerConfig, running_broker
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -88,7 +97,9 @@ def test_each_stage_writes_a_dead_letter_and_all_else_counts(broker, tmp_path):
         run_to_the_end(app, broker)
         [task] = app.stores.active
         assert app.stores[task][COUNTS].get("a") == 3
-        assert app.stores.work.bad_records == {(stage, "dead letter"): 1 for stage in Stage}
+        assert app.stores.work.bad_records == {
+            (stage, "dead letter"): 1 for stage in BadRecordStage
+        }
     letters = {}
     for record in records_of(broker, "dead"):
         headers = dict(record.headers)
@@ -117,14 +128,14 @@ def test_a_decision_to_fail_has_topic_partition_and_offset(broker, tmp_path):
 
 def test_a_function_decides_by_stage(broker, tmp_path):
     def decide(bad):
-        is_skipped = bad.stage is not Stage.PROCESSING
+        is_skipped = bad.stage is not BadRecordStage.PROCESSING
         return BadRecordAction.SKIP if is_skipped else BadRecordAction.FAIL
 
     with application(broker, tmp_path, on_bad_record=decide) as app:
         with pytest.raises(ZeroDivisionError) as raised:
             run_to_the_end(app, broker)
         assert raised.value.__notes__ == ["in [0], offset 3, task 0_0"]
-        assert app.stores.work.bad_records == {(Stage.DESERIALIZATION, "skip"): 1}
+        assert app.stores.work.bad_records == {(BadRecordStage.DESERIALIZATION, "skip"): 1}
 
 
 class Named(Deserializer):
@@ -150,8 +161,8 @@ def test_the_producer_has_its_settings(broker, tmp_path):
         assert "max_request_size" not in app.consumer.config
         run_to_the_end(app, broker)
         # The broker refuses it when all outputs are acknowledged; then records go one by one.
-        assert app.stores.work.bad_records[Stage.PRODUCTION, "dead letter"] == 1
-        assert {stage for stage, _ in app.stores.work.bad_records} == {*Stage}
+        assert app.stores.work.bad_records[BadRecordStage.PRODUCTION, "dead letter"] == 1
+        assert {stage for stage, _ in app.stores.work.bad_records} == {*BadRecordStage}
     for value in ("much", -1):
         with pytest.raises(ConfigError, match="max_request_size"):
             application(broker, tmp_path, max_request_size=value)

@@ -11,9 +11,8 @@ import pytest
 from kafka import KafkaProducer
 from prometheus_client import CollectorRegistry
 
-from assignor import JSON, TEXT, ConfigError, SqliteStore, Topology
+from assignor import JSON, TEXT, BadRecordAction, ConfigError, SqliteStore, Topology
 from assignor.adapters.kafka_python import StreamsApplication
-from assignor.embedding.bad_records import BadRecordAction
 from encoding import TaskId
 from system_tests.broker import BrokerConfig, running_broker
 

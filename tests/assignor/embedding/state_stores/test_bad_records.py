@@ -7,9 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from assignor import ConfigError
+from assignor import BadRecordAction, BadRecordStage, ConfigError, DeadLetter
 from assignor.embedding import ClusterUnavailable
-from assignor.embedding.bad_records import BadRecordAction, DeadLetter, Stage
 from assignor.embedding.state_stores.records import COMMIT_KEY
 from assignor.stores import OutputTooLarge, RecordTooLarge, StoreError
 from tests.assignor.embedding.state_stores.logs import (
@@ -77,7 +76,7 @@ def test_a_skipped_record_writes_nothing_and_all_others_count(cluster, member, a
     assert owner.state() == restored(cluster) == without_poison(cluster)
     assert cluster.committed == {each: len(rows) for each, rows in cluster.input.items()}
     kind = "dead letter" if action is DEAD else "skip"
-    assert owner.stores.work.bad_records == {(Stage.PROCESSING, kind): 2}
+    assert owner.stores.work.bad_records == {(BadRecordStage.PROCESSING, kind): 2}
     lines = [line for line in caplog.messages if "not understood" in line]
     assert len(lines) == 2
     assert "orders [0], offset 1, task 0_0: the record is " in lines[0]
@@ -202,7 +201,7 @@ def test_an_output_that_is_refused_is_that_of_one_record(cluster, member, action
     owner.finish()
     assert owner.state() == restored(cluster) == without_poison(cluster)
     kind = "dead letter" if action is DEAD else "skip"
-    assert owner.stores.work.bad_records == {(Stage.PRODUCTION, kind): 2}
+    assert owner.stores.work.bad_records == {(BadRecordStage.PRODUCTION, kind): 2}
     sent = Counter(key.decode() for topic, key, *_ in cluster.outputs if topic == "out")
     assert sent.keys() == without_poison(cluster)["by-word"].keys()
     assert len(letters_of(cluster)) == (2 if action is DEAD else 0)
@@ -237,7 +236,7 @@ def test_what_one_record_writes_to_a_changelog_may_be_refused_too(cluster, membe
     owner.assign()
     owner.finish()
     assert owner.state() == restored(cluster) == without_poison(cluster)
-    assert owner.stores.work.bad_records == {(Stage.PRODUCTION, "skip"): 2}
+    assert owner.stores.work.bad_records == {(BadRecordStage.PRODUCTION, "skip"): 2}
 
 
 def test_a_record_of_a_client_that_has_deserialized_it_is_no_dead_letter(cluster, member):
