@@ -6,7 +6,7 @@ dead letters (KIP-1034); here one function gets the stage with the record.
 
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -19,6 +19,7 @@ from assignor.embedding.errors import (
     error_text,
     is_interrupt,
 )
+from assignor.errors import ConfigError
 from assignor.logs import line_logger
 from assignor.stores import OutputTooLarge, RecordTooLarge, StoreError
 from assignor.topology import is_topic_name
@@ -111,20 +112,23 @@ class BadRecords:
 
     Args:
         given: the decision of the application.
+        inputs: topics that it reads, and so writes no dead letters to.
 
     Attributes:
         counts: (stage, "skip" or "dead letter") -> number of records.
 
     Raises:
-        ConfigError: `given` is no such decision.
+        ConfigError: `given` is no such decision, or writes to an input.
     """
 
-    def __init__(self, given: OnBadRecord) -> None:
+    def __init__(self, given: OnBadRecord, inputs: Collection[str]) -> None:
         value: object = given
         if not isinstance(value, Action) and not callable(value):
             wanted = "a BadRecordAction, DeadLetter(TOPIC), or a function that returns one"
             raise refused("on_bad_record", value, wanted)
         self._given = given
+        self._inputs = inputs
+        self._check_no_input(given)
         self.counts: Counter[tuple[BadRecordStage, str]] = Counter()
 
     @property
@@ -142,14 +146,16 @@ class BadRecords:
             send: writes the dead letter, which is to be acknowledged before anything is committed.
 
         Raises:
-            Exception: of the application's function; the error is its context.
+            RuntimeError: the application's function has raised; the error is its context.
             TypeError: it returned no action; or a dead letter is no bytes.
+            ConfigError: the topic of a dead letter is an input.
         """
         output = isinstance(error, OutputTooLarge | RecordTooLarge)
-        if is_interrupt(error) or (isinstance(error, _OF_NO_RECORD) and not output):
+        is_of_none = isinstance(error, _OF_NO_RECORD) or isinstance(error.__cause__, MemoryError)
+        if is_interrupt(error) or (is_of_none and not output):
             return False
         bad = _bad_record(task, record, error)
-        action = self._given(bad) if callable(self._given) else self._given
+        action = self._decision(bad)
         if action is BadRecordAction.FAIL:
             error.add_note(bad.place)
             what = "the function that processes records has raised "
@@ -157,6 +163,7 @@ class BadRecords:
             _log.error("%s: %s%s", bad.place, what, error_text(error))
             return False
         if isinstance(action, DeadLetter):
+            self._check_no_input(action)
             _send(action, bad, send)
             done = f"is written to {action.topic}, and skipped"
         elif action is BadRecordAction.SKIP:
@@ -176,6 +183,23 @@ class BadRecords:
             shown(error_text(error), limit=_TEXT_LIMIT),
         )
         return True
+
+    def _check_no_input(self, given: object) -> None:
+        if isinstance(given, DeadLetter) and given.topic in self._inputs:
+            what = f"{given.topic} is an input: the record would fail again, without end"
+            raise ConfigError(f"on_bad_record={shown(repr(given))}: {what}; name another topic")
+
+    def _decision(self, bad: BadRecord) -> Action:
+        if isinstance(self._given, Action):
+            return self._given
+        try:
+            return self._given(bad)
+        except Exception as error:
+            if is_interrupt(error):
+                raise
+            # Its own error might be one of the client, after which a loop tries again.
+            why = f"on_bad_record has raised {error_text(error)} for {bad.place}"
+            raise RuntimeError(why) from error
 
 
 def value_of(record: Any, name: str) -> Any:
@@ -227,7 +251,10 @@ def _send(letter: DeadLetter, bad: BadRecord, send: Send) -> None:
         (_HEADER + name, text[:_TEXT_LIMIT].encode("utf-8", "backslashreplace"))
         for name, text in own.items()
     ]
-    send(letter.topic, bad.key, bad.value, None, headers=_merged(bad.headers, added))
+    # kafka-python writes no header of null, and no record with neither key nor value.
+    headers = [(name, value or b"") for name, value in _merged(bad.headers, added)]
+    value = b"" if bad.key is None and bad.value is None else bad.value
+    send(letter.topic, bad.key, value, None, headers=headers)
 
 
 def _merged(

@@ -193,7 +193,7 @@ class EmbeddedMember:
     @property
     def stopped(self) -> tuple[str, ...]:
         """Why some tasks run on no member until something is corrected; `failed` stays None."""
-        return self._membership.resources.cluster.problems
+        return (*self._membership.resources.cluster.problems, *self._membership.warnings.missing)
 
     @property
     def failures(self) -> list[str]:

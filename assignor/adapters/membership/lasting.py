@@ -104,6 +104,13 @@ class LastingWarnings:
             missing = self._warn_of_lasting(start_timer)
         self._report_missing(missing)
 
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Sentences of source topics that are missing, if this member led the last rebalance."""
+        with self._lock:
+            now = () if self._joins else self._warned & self._topics.keys()
+            return tuple(_missing(self._topics[each]) for each in sorted(now))
+
     def close(self) -> None:
         """Log nothing any more."""
         with self._lock:
@@ -142,12 +149,16 @@ class LastingWarnings:
 
     def _report_missing(self, topics: Sequence[str]) -> None:
         for topic in topics:
-            self._report(
-                f"source topic {topic} does not exist, or this user may not describe it: no task "
-                "that reads it runs; create it, or grant DESCRIBE on it"
-            )
+            self._report(_missing(topic))
 
     def _cancel(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _missing(topic: str) -> str:
+    return (
+        f"source topic {topic} does not exist, or this user may not describe it: no task "
+        "that reads it runs; create it, or grant DESCRIBE on it"
+    )

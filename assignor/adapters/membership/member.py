@@ -59,7 +59,7 @@ class Membership:
         self.resources = resources
         self.followups = Followups(reporter)
         self.shutdown_requested = self._is_loss_logged = False
-        self._warnings = LastingWarnings(self.reporter.report)
+        self.warnings = LastingWarnings(self.reporter.report)
         # The assignor that the group uses instead, once the log has said so.
         self._other = ""
 
@@ -111,7 +111,7 @@ class Membership:
 
     def close(self) -> None:
         """End threads and timers and release the state directory."""
-        self._warnings.close()
+        self.warnings.close()
         self.followups.close()
         self.resources.close()
 
@@ -127,7 +127,7 @@ class Membership:
         """
         self.resources.cluster.join()
         self.followups.begin_join()
-        self._warnings.begin_join()
+        self.warnings.begin_join()
         self.resources.levels.stop_leading()
         self.core.begin_join()
         self._poll_levels()
@@ -236,7 +236,7 @@ class Membership:
         self.reporter.report_waits(answer.waiting)
         self.reporter.observe(decided(answer, seconds=time.perf_counter() - began_s))
         client = self.followups.client
-        self._warnings.decided(
+        self.warnings.decided(
             answer.warnings,
             answer.transient,
             None if client is None else client.start_timer,

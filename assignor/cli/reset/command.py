@@ -16,6 +16,7 @@ from assignor.cli.reset.plan import (
     ResetTo,
     ResetTopics,
     Where,
+    groups_below,
     offset_moves,
     topics_of,
     unnamed_topics,
@@ -38,7 +39,7 @@ from assignor.cli.toolkit.connect import (
 )
 from assignor.embedding import CopiesKept, StateDirectoryLocked, local_tasks
 from assignor.errors import ConfigError, TopologyError
-from assignor.inspection import few
+from assignor.inspection import few, is_internal
 from assignor.stores import StoreError
 from encoding import TopicPartition, shown
 
@@ -118,13 +119,14 @@ def reset(
     """Entry point of the subcommand."""
     to = reset_to(given)
     prefix = application_id or group
-    topics = _topics(prefix, given.pop("topology"), given.pop("inputs"), given.pop("internal"))
+    named = given.pop("internal")
+    topics = _topics(prefix, given.pop("topology"), given.pop("inputs"), named)
     target = target_of(given["bootstrap_server"], given["command_config"], given["timeout"])
     with _failures(), ExitStack() as opened:
         state = {
             path: opened.enter_context(local_tasks(path, topics.internal)) for path in state_dirs
         }
-        asked = Asked(group=group, prefix=prefix, topics=topics, to=to, state=state)
+        asked = Asked(group=group, prefix=prefix, topics=topics, named=named, to=to, state=state)
         found = _reset(target, asked, is_executed=execute)
     if form == "json":
         click.echo(json.dumps(reset_object(group, found, is_executed=execute)))
@@ -148,11 +150,12 @@ def _topics(
             raise BadInput(str(error)) from None
         if inputs:
             raise BadInput("--topology names the inputs; leave --input-topic out")
-    foreign = [name for name in internal if not name.startswith(f"{prefix}-")]
+    foreign = [name for name in internal if not is_internal(name, prefix)]
     if foreign:
         raise BadInput(
-            f"--internal-topic {shown(foreign[0])} does not begin with {shown(prefix)}-: it is no "
-            "internal topic of this application; a wrong --application-id?"
+            f"--internal-topic {shown(foreign[0])} is not {shown(prefix)}-NAME-changelog or "
+            f"{shown(prefix)}-NAME-repartition: it is no internal topic of this application; a "
+            "wrong --application-id?"
         )
     both = sorted({*internal} & {*inputs, *found.inputs})
     if both:
@@ -204,7 +207,15 @@ def _look(admin: "Admin", asked: Asked) -> Reset:
             f"group {shown(group)} has type {kind}: its members are no members of this project; "
             "reset it with Kafka's own tools"
         )
-    check_stopped(admin, group)
+    for each in sorted({group, asked.prefix} & groups.keys()):
+        check_stopped(admin, each)
+    for other in groups_below(groups, asked.prefix):
+        if others := [name for name in asked.named if name.startswith(f"{other}-")]:
+            raise AnswerIsNo(
+                f"--internal-topic {shown(others[0])} has the name of a topic of group "
+                f"{shown(other)}; reset that one with --group {shown(other)}. If it is of "
+                f"{shown(asked.prefix)}, give --topology"
+            )
     counts = partition_counts(admin)
     unnamed = unnamed_topics(counts, topics, asked.prefix, groups)
     if not topics.inputs and not topics.internal:
@@ -260,6 +271,7 @@ def _moves(
 def _execute(admin: "Admin", group: str, found: Reset) -> None:
     """Reset: first what the brokers refuse for a group with members."""
     from assignor.adapters.admin import (  # noqa: PLC0415 an extra
+        BrokerError,
         delete_topics,
         remove_offsets,
         set_offsets,
@@ -270,7 +282,13 @@ def _execute(admin: "Admin", group: str, found: Reset) -> None:
     set_offsets(admin, group, {move.partition: move.to for move in found.moves}, metadata="")
     remove_offsets(admin, group, found.removed)
     admin.again()
-    delete_topics(admin, found.partitions)
+    try:
+        delete_topics(admin, found.partitions)
+    except BrokerError as error:
+        raise AnswerIsNo(
+            f"offsets are set, and not all topics and no state is deleted: {error}; start no "
+            "member before the reset is repeated, or records are counted twice"
+        ) from None
     for tasks in found.state.values():
         for task in tasks:
             task.remove()

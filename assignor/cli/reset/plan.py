@@ -55,6 +55,7 @@ class Asked:
         group: group id.
         prefix: of internal topics: the application id.
         topics: of the application.
+        named: those of them that --internal-topic names.
         to: where the input is read from afterwards.
         state: state directory -> its tasks.
     """
@@ -62,6 +63,7 @@ class Asked:
     group: str
     prefix: str
     topics: ResetTopics
+    named: Sequence[str]
     to: ResetTo
     state: Mapping[Path, Sequence[LocalTask]]
 
@@ -122,6 +124,15 @@ def topics_of(topology: Topology, application_id: str) -> ResetTopics:
     return ResetTopics(inputs=tuple(sorted(inputs)), internal=tuple(sorted(internal)))
 
 
+def groups_below(groups: Iterable[str], application_id: str) -> list[str]:
+    """Return the groups whose internal topics begin as those of an application do.
+
+    >>> groups_below(["app", "app-2", "apple"], "app")
+    ['app-2']
+    """
+    return sorted(group for group in groups if group.startswith(f"{application_id}-"))
+
+
 def unnamed_topics(
     names: Iterable[str], topics: ResetTopics, application_id: str, groups: Iterable[str]
 ) -> tuple[str, ...]:
@@ -138,7 +149,7 @@ def unnamed_topics(
         application_id: of the application.
         groups: all groups of the cluster; `app-2-x-changelog` is not of `app` if there is `app-2`.
     """
-    longer = tuple(f"{group}-" for group in groups if group.startswith(f"{application_id}-"))
+    longer = tuple(f"{group}-" for group in groups_below(groups, application_id))
     known = {*topics.inputs, *topics.internal}
     found = (name for name in names if is_internal(name, application_id) and name not in known)
     return tuple(sorted(name for name in found if not name.startswith(longer)))

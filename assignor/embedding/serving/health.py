@@ -32,7 +32,7 @@ class Health:
         ended: why it processes nothing any more until it is started again; "": it does.
         problems: what has to be corrected; `ended` is the first, if it is set.
         has_joined: the group has given it an assignment, which may be empty.
-        active: tasks that it is to process.
+        active: tasks that it is to process, also those that wait for the answer of a rebalance.
         running: those that it processes.
         left: task -> changelog records that its copy lacks; None: not known. Of `active` tasks that
             do not run yet, and of standbys.
@@ -103,13 +103,15 @@ def health_of(
             f"no broker has answered the heartbeats of this member for {unheard_s:.0f} s, longer "
             "than its session timeout: other members may have its tasks"
         )
+    if stores.work.waits:
+        problems.append(stores.work.waits)
     problems += member.stopped
     progress = stores.progress()
     return Health(
         ended=ended,
         problems=tuple(problems),
         has_joined=stores.has_assignment,
-        active=frozenset(stores.active),
+        active=frozenset(stores.active | stores.suspended),
         running=frozenset(each.task for each in progress if each.phase is Phase.RUNNING),
         left={each.task: each.left for each in progress if each.phase is not Phase.RUNNING},
     )

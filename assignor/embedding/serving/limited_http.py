@@ -3,6 +3,7 @@
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -35,6 +36,8 @@ class LimitedServer:
         connections: open at a time; others wait to be accepted.
         threads: that call the application.
         connection_s: how long a connection may last; then it is cut.
+        passed_on: header of requests that have as many threads of their own: members that wait for
+            each other's answers would else have no thread left to give one.
 
     Raises:
         ModuleNotFoundError: the extra `http` is not installed.
@@ -49,9 +52,11 @@ class LimitedServer:
         connections: int,
         threads: int,
         connection_s: float,
+        passed_on: str = "",
     ) -> None:
         try:
             from waitress.server import create_server  # noqa: PLC0415 an extra
+            from waitress.task import ThreadedTaskDispatcher  # noqa: PLC0415 an extra
         except ModuleNotFoundError as error:
             advice = "queries need waitress: pip install 'streams-rebalance[http]'"
             raise ModuleNotFoundError(advice, name="waitress") from error
@@ -75,17 +80,33 @@ class LimitedServer:
             ident=None,
         )
         self._server.logger = _log
-        self._server.task_dispatcher.logger = _log
-        self._server.task_dispatcher.queue_logger = _QUIET
+        self._dispatchers = [self._server.task_dispatcher]
+        self._passed_on = passed_on.upper().replace("-", "_")
+        if passed_on:
+            self._dispatchers.append(ThreadedTaskDispatcher())
+            self._dispatchers[-1].set_thread_count(threads)
+        for each in self._dispatchers:
+            each.logger, each.queue_logger = _log, _QUIET
+        self._server.add_task = self._add
         self._server.maintenance = partial(_cut_old, self._server, connection_s)
         self._thread = threading.Thread(target=self._server.run, name="state-queries", daemon=True)
         self._thread.start()
 
     def close(self, *, wait_s: float) -> None:
         """Wait so long for calls of the application that run, and close all connections."""
-        self._server.task_dispatcher.shutdown(timeout=wait_s)
+        for each in self._dispatchers:
+            each.shutdown(timeout=wait_s)
         self._server.trigger.pull_trigger(partial(_close_all, self._server))
         self._thread.join()
+
+    def _add(self, channel: Any) -> None:
+        """Have the next request of a connection answered."""
+        if channel.total_outbufs_len > _MEMORY_BYTES:
+            # Of a client that asks again before it reads: it gets what is answered, and no more.
+            channel.requests, channel.close_when_flushed = [], True
+            return
+        is_passed_on = self._passed_on in channel.requests[0].headers
+        self._dispatchers[-1 if is_passed_on else 0].add_task(channel)
 
 
 def _cut_old(server: Any, connection_s: float, now_s: float) -> None:
@@ -93,6 +114,8 @@ def _cut_old(server: Any, connection_s: float, now_s: float) -> None:
     for channel in server.active_channels.values():
         if channel.creation_time < now_s - connection_s:
             channel.will_close = True
+            with suppress(OSError):  # else it would wait for a client that does not read
+                channel.socket.shutdown(socket.SHUT_RDWR)
 
 
 def _close_all(server: Any) -> None:

@@ -18,7 +18,7 @@ _NOT_FOUND: Final = "404 Not Found"
 _FAILED: Final = "500 Internal Server Error"
 _UNAVAILABLE: Final = "503 Service Unavailable"
 _PATHS: Final = b"there are /live, /ready, /health and /metrics\n"
-_CONNECTIONS, _THREADS, _CONNECTION_S, _LAST_S = 16, 2, 10.0, 2.0
+_CONNECTIONS, _THREADS, _CONNECTION_S, _LAST_S = 128, 2, 5.0, 2.0
 
 
 class ProbeServer:

@@ -62,7 +62,7 @@ class QueryLimits:
 
     Attributes:
         connections: open at a time; others wait to be accepted.
-        threads: queries that are answered at a time; others wait.
+        threads: queries that are answered at a time, and as many of other members; others wait.
         connection_s: how long a connection may last, from its start until its answer is read; a
             client that uses it for further queries must repeat one that is cut off.
         peer_s: how long another member may take for its answer.
@@ -143,6 +143,7 @@ class QueryServer:
             connections=limits.connections,
             threads=limits.threads,
             connection_s=limits.connection_s,
+            passed_on=_MARK,
         )
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from assignor.config import check_has_run
 from assignor.embedding.bad_records import BadRecords, BadRecordStage
-from assignor.embedding.errors import StoreReadOnly
+from assignor.embedding.errors import ClusterUnavailable, StoreReadOnly
 from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.copies import TaskCopy
 from assignor.embedding.state_stores.held_input import HeldInput, SlowRecords
@@ -111,6 +111,7 @@ class Work:
         commits: of tasks' batches to their changelogs.
         commit_s: seconds that they took together.
         current: the record that is being processed, and since when (`time.monotonic()`).
+        waits: why a write failed that is tried again; "": none did.
     """
 
     def __init__(self, bad_records: Mapping[tuple[BadRecordStage, str], int]) -> None:
@@ -119,6 +120,7 @@ class Work:
         self.commits = 0
         self.commit_s = 0.0
         self.current: tuple[TopicPartition, int, float] | None = None
+        self.waits = ""
 
 
 class HeldProcessing:
@@ -174,7 +176,10 @@ class HeldProcessing:
                 self._run_task(each, opened, handle, is_over)
             self._write(opened)
             self.slow.end()
-            self._is_single = False
+            self._is_single, self.work.waits = False, ""
+        except ClusterUnavailable as error:
+            self.work.waits = str(error)
+            raise
         finally:
             for each in opened:
                 each.batch.is_open = False
@@ -202,12 +207,13 @@ class HeldProcessing:
             each.batch.begin_record()
             try:
                 self._process((partition, offset), record, state, handle)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 raised, unless the application skips the record
                 each.batch.take_last()
-                if not self._is_passed_over(each, (partition, offset), record, error):
+                failure = self._failure(each, (partition, offset), record, error)
+                if failure is not None:
                     # The records before it count, so that the next call begins with this one.
                     self._write(opened)
-                    raise
+                    raise failure from failure.__cause__
             if each.batch.has_earlier and each.batch.size > self._commit_size:
                 # Each commit fits into one record, unless a single input record writes too much.
                 resume = each.batch.take_last()
@@ -237,26 +243,44 @@ class HeldProcessing:
         self.work.current = *place, time.monotonic()
         try:
             check_has_run(handle(record, state))
+        except Exception:
+            if self._is_single:
+                self._access.flush()  # an output that is too large is the error to decide about
+            raise
         finally:
             self.work.current = None
         if self._is_single:
             self._access.flush()
 
-    def _is_passed_over(
+    def _failure(
         self,
         each: OpenBatch,
         place: tuple[TopicPartition, int],
         record: Any,
         error: Exception,
-    ) -> bool:
-        """Return whether a record that cannot be processed counts as processed, without writes."""
-        if not self._bad.passes(each.copy.task, record, error, self._access.send):
-            return False
+    ) -> Exception | None:
+        """Return what to raise for a record; None: it counts as processed, without writes."""
+        self.work.current = *place, time.monotonic()
+        try:
+            if not self._bad.passes(each.copy.task, record, error, self._access.send):
+                return error
+        except Exception as undecided:  # noqa: BLE001 the caller raises it
+            return undecided
+        finally:
+            self.work.current = None
         if self._is_single:
-            self._access.flush()  # the dead letter, which may be too large itself
+            try:
+                self._access.flush()
+            except OutputTooLarge as too_large:
+                too_large.add_note(
+                    f"this is the dead letter of {place[0]}, offset {place[1]}: allow "
+                    "records of the input with some more headers, by max_request_size of the "
+                    "producer and max.message.bytes of the topic for dead letters"
+                )
+                return too_large
         each.batch.begin_record()
         self._refused.pop(place, None)
-        return True
+        return None
 
     def _passes(self, each: OpenBatch, partition: TopicPartition, offset: int) -> bool:
         """Return whether a record is passed over, as the state has it."""
@@ -286,5 +310,6 @@ class HeldProcessing:
                 raise
             if self._is_single and last is not None and isinstance(error, RecordTooLarge):
                 self._refused[last] = error
+                self._commit_size = COMMIT_SIZE  # not the commits were too large
             self._is_single = True
             raise Divided(self._commit_size) from error

@@ -94,7 +94,7 @@ class TaskStores(RunningTasks):
         self._takeovers = Takeovers(access, os.urandom(PROCESS_BYTES))
         self._held = HeldInput(self._layout.task_of_input)
         self._input = InputOffsets(access, application_id, self._layout, self._held)
-        bad = BadRecords(on_bad_record)
+        bad = BadRecords(on_bad_record, self._layout.readers)
         self._processing = HeldProcessing(self._held, self._layout, access, self._input, bad)
         self.work = self._processing.work
         self._copies: dict[TaskId, TaskCopy] = {}
@@ -258,7 +258,7 @@ class TaskStores(RunningTasks):
             StoreNotHeld: the task is not here, or not restored yet.
         """
         copy = self._copies.get(task)
-        if copy is None:
+        if copy is None or task in self.restoring_tasks():
             raise no_copy(task, is_assigned=task in self.active | self.standby)
         return TaskState(copy, self._layout, self._access)
 

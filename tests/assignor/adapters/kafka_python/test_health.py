@@ -8,10 +8,10 @@ from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 
 import pytest
-from kafka import KafkaProducer
+from kafka import KafkaConsumer, KafkaProducer
 from prometheus_client import CollectorRegistry
 
-from assignor import JSON, TEXT, BadRecordAction, ConfigError, SqliteStore, Topology
+from assignor import JSON, TEXT, BadRecordAction, ConfigError, DeadLetter, SqliteStore, Topology
 from assignor.adapters.kafka_python import StreamsApplication
 from encoding import TaskId
 from system_tests.broker import BrokerConfig, running_broker
@@ -27,6 +27,7 @@ TOPOLOGY = (
 )
 RECORDS = 20
 CHANGELOG = "app-counts-changelog"
+READS = {"auto_offset_reset": "earliest", "consumer_timeout_ms": 60_000}
 
 
 def count(record, state):
@@ -197,6 +198,23 @@ def test_bad_records_are_counted(broker, tmp_path):
         assert sample(endpoint, "streams_application_bad_records_total") == {
             f'{who},outcome="skip",stage="processing"': 2
         }
+
+
+def test_a_topic_for_dead_letters_that_is_missing_is_a_problem(broker, tmp_path):
+    """What was processed before counts once, and is committed; nothing is lost."""
+    write(broker, [b"poison"])
+    options = {"on_bad_record": DeadLetter("dead")}
+    with application(broker, tmp_path, **options) as app, running(app) as errors:
+        until(lambda: "topic dead does not exist" in "".join(app.health().problems))
+        assert not app.ready()
+        assert app.stores.work.records.total() <= 2 * RECORDS
+        broker.create_topic("dead")
+        until(app.ready)
+        until(lambda: sum(app.stores.work.bad_records.values()) == 2)
+        assert not errors
+    with KafkaConsumer("dead", **READS, bootstrap_servers=broker.bootstrap_servers) as reader:
+        found = [next(reader) for _ in range(2)]
+    assert [(each.key, each.value) for each in found] == [(None, b"poison")] * 2
 
 
 def test_a_function_that_hangs_is_named(broker, tmp_path):

@@ -135,6 +135,9 @@ def test_a_missing_source_topic_is_reported_once_after_ten_seconds(warnings, vir
     virtual.pass_s(60)
     [report] = virtual.reports
     assert report.startswith("source topic words does not exist, or this user may not describe it")
+    assert warnings.missing == (report,)
+    warnings.begin_join()  # another member may lead, and knows better
+    assert warnings.missing == ()
     assert lines() == [("INFO", NOTE)], "the report is logged by whom it is made to"
 
 
@@ -173,7 +176,7 @@ def test_a_leader_reports_a_missing_source_topic_to_its_application():
     membership.decide(cluster(other=1), group)
     assert client.delays_s == [pytest.approx(TOPIC_AFTER_S, abs=1)]
     assert membership.reporter.failures == []
-    membership._warnings._topic_after_s = 0
+    membership.warnings._topic_after_s = 0
     client.fire()
     [report] = membership.reporter.failures
     assert report.startswith("source topic lines does not exist")

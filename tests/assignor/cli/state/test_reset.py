@@ -205,7 +205,8 @@ def test_what_is_named_must_be_there():
         for names, status, word in (
             (("--input-topic=im",), 1, "im does not exist"),
             ((), 2, f"with names of internal topics: {GROUP}-x-changelog"),
-            (("--internal-topic=other-x-changelog",), 2, "does not begin with app-"),
+            (("--internal-topic=other-x-changelog",), 2, "is not app-NAME-changelog or"),
+            (("--internal-topic=app-in",), 2, "is not app-NAME-changelog or"),
             (("--input-topic=in", "--to-latest", "--shift-by=1"), 2, "give one of them"),
             (("--input-topic=in",), 1, "there is no group app"),
             (
@@ -216,6 +217,37 @@ def test_what_is_named_must_be_there():
         ):
             assert asked(broker, "--execute", ok=False, names=names)[0] == status
             assert word in asked(broker, "--execute", ok=False, names=names)[1], names
+
+
+def test_topics_of_applications_that_run_are_never_deleted():
+    """Neither of one with a longer name, nor of one that only --application-id names."""
+    longer = "app-eu-counts-changelog"
+    with filled(1, topics=("in", longer, CHANGELOG)) as broker:
+        named = (f"--internal-topic={longer}",)
+        commit(broker, "app-eu", 1)
+        status, said = asked(broker, "--execute", ok=False, names=named)
+        assert (status, "a topic of group app-eu" in said) == (1, True)
+        with KafkaConsumer("in", bootstrap_servers=broker.bootstrap_servers, group_id=GROUP) as one:
+            while not one.assignment():
+                one.poll(100)
+            of_app = (f"--internal-topic={CHANGELOG}", f"--application-id={GROUP}", "--group=other")
+            status, said = asked(broker, "--execute", ok=False, names=of_app)
+            assert (status, "group app has 1 members" in said) == (1, True)
+        assert {longer, CHANGELOG} <= topics_of_broker(broker)
+
+
+def test_a_reset_that_fails_halfway_says_so(monkeypatch):
+    from assignor.adapters import admin  # noqa: PLC0415 where the command looks it up
+
+    def refuse(_, names):
+        raise admin.NotAuthorized(f"not authorized to delete topic {min(names)}")
+
+    monkeypatch.setattr(admin, "delete_topics", refuse)
+    with filled(1, topics=("in", CHANGELOG)) as broker:
+        commit(broker, GROUP, 1)
+        status, said = asked(broker, "--execute", ok=False)
+        assert status == 1
+        assert "offsets are set, and not all topics and no state is deleted: not auth" in said
 
 
 def test_repartition_topics_are_deleted_and_a_table_s_own_source_is_not():

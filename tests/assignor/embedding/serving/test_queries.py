@@ -13,6 +13,7 @@ from assignor import ConfigError, MissingSourceTopic
 from assignor.embedding import JSON, TEXT, DictStore, KeyHosts, StoreNotHeld
 from assignor.embedding.serving import QueryLimits, QueryServer
 from encoding import HostInfo
+from tests.assignor.embedding.clusters import until
 
 COUNTS = DictStore("counts", key=TEXT, value=JSON)
 LIMIT_S = 120
@@ -91,7 +92,7 @@ class Member:
         if key in WRONG:
             if isinstance(WRONG[key], Exception):
                 raise WRONG[key]
-            return WRONG[key]
+            return WRONG[key]() if callable(WRONG[key]) else WRONG[key]
         return b"%s: %s" % (self.name.encode(), key)
 
 
@@ -258,6 +259,51 @@ def test_a_large_answer_waits_on_the_disk_for_a_slow_reader(group):
             taken.sendall(b"GET /long HTTP/1.1\r\n\r\n")
             slow.append(taken)
         assert group.get("one") == (200, b"one: some/key")
+    del WRONG[b"long"]
+
+
+def test_members_that_wait_for_each_other_can_answer_each_other(group):
+    """All threads of a member may be busy with queries that wait."""
+    group.start("busy", group.reserved_port(), threads=1)
+    group.owner, group.holders = "busy", {"busy"}
+    begun, is_over = threading.Event(), threading.Event()
+    WRONG[b"waits"] = lambda: begun.set() or (is_over.wait(LIMIT_S) and b"done")
+    waiting = threading.Thread(target=group.get, args=("busy", "/waits"))
+    waiting.start()
+    try:
+        assert begun.wait(LIMIT_S)
+        assert group.get("one") == (200, b"busy: some/key")
+    finally:
+        is_over.set()
+        waiting.join()
+        del WRONG[b"waits"]
+
+
+def test_a_client_that_asks_on_without_reading_gets_what_is_answered(group):
+    size = 32 << 20
+    WRONG[b"long"] = bytes(size)
+    group.start("single", group.reserved_port(), threads=1)
+    group.owner, group.holders = "single", {"single"}
+    with socket.create_connection(group.servers["single"], timeout=LIMIT_S) as taken:
+        taken.sendall(b"GET /long HTTP/1.1\r\n\r\n" * 50)
+        until(lambda: group.asked)
+        assert group.get("single")[0] == 200  # by the one thread, which has done with the others
+        got = 0
+        while piece := taken.recv(1 << 20):
+            got += len(piece)
+    assert group.asked == ["single"] * 2
+    assert size < got < size + 4096
+    del WRONG[b"long"]
+
+
+def test_a_connection_whose_client_does_not_read_is_cut(group):
+    WRONG[b"long"] = bytes(32 << 20)
+    group.start("hasty", group.reserved_port(), connections=1, connection_s=3.0)
+    group.owner, group.holders = "hasty", {"hasty"}
+    with socket.create_connection(group.servers["hasty"], timeout=LIMIT_S) as taken:
+        taken.sendall(b"GET /long HTTP/1.1\r\n\r\n")
+        until(lambda: group.asked)
+        assert group.get("hasty")[0] == 200  # it is accepted once the other one is cut
     del WRONG[b"long"]
 
 

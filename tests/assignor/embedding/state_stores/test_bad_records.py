@@ -10,6 +10,7 @@ import pytest
 from assignor import BadRecordAction, BadRecordStage, ConfigError, DeadLetter
 from assignor.embedding import ClusterUnavailable
 from assignor.embedding.state_stores.records import COMMIT_KEY
+from assignor.embedding.state_stores.writing import COMMIT_SIZE
 from assignor.stores import OutputTooLarge, RecordTooLarge, StoreError
 from tests.assignor.embedding.state_stores.logs import (
     INPUTS,
@@ -207,6 +208,45 @@ def test_an_output_that_is_refused_is_that_of_one_record(cluster, member, action
     assert len(letters_of(cluster)) == (2 if action is DEAD else 0)
 
 
+def test_a_record_whose_output_is_refused_may_raise_too(cluster, member):
+    """Its output waits for the broker while the record is passed over."""
+    owner = member(on_bad_record=SKIP)
+    flush, count = owner.access.flush, owner.count
+
+    def refusing():
+        if any(sent[:2] == ("out", b"odd") for sent in owner.access.sent):
+            owner.access.sent = []
+            raise OutputTooLarge("topic out cannot be written: a record is too large")
+        flush()
+
+    def handle(record, state):
+        count(record, state)
+        if record.word == POISON:
+            raise ValueError("not understood")
+
+    owner.access.flush, owner.count = refusing, handle
+    owner.assign()
+    owner.finish()
+    assert owner.state() == restored(cluster) == without_poison(cluster)
+    assert owner.stores.work.bad_records[BadRecordStage.PRODUCTION, "skip"] == 2
+
+
+@pytest.mark.parametrize("error", [ConnectionResetError("of the hook"), ClusterUnavailable("its")])
+def test_an_error_of_the_decision_ends_the_member(cluster, member, error):
+    """No loop takes it for one of its client, after which it would try again."""
+
+    def decide(bad):
+        raise error
+
+    owner = member(on_bad_record=decide)
+    poisoned(owner)
+    owner.assign()
+    with pytest.raises(RuntimeError, match="on_bad_record has raised") as raised:
+        owner.finish()
+    assert type(raised.value) is RuntimeError
+    assert raised.value.__cause__ is error
+
+
 def test_a_dead_letter_that_is_refused_fails(cluster, member):
     owner = member(on_bad_record=DEAD)
     poisoned(owner)
@@ -218,8 +258,9 @@ def test_a_dead_letter_that_is_refused_fails(cluster, member):
 
     owner.access.flush = refusing
     owner.assign()
-    with pytest.raises(OutputTooLarge, match="topic dead"):
+    with pytest.raises(OutputTooLarge, match="topic dead") as raised:
         owner.finish()
+    assert "this is the dead letter of" in raised.value.__notes__[0]
 
 
 def test_what_one_record_writes_to_a_changelog_may_be_refused_too(cluster, member):
@@ -235,6 +276,7 @@ def test_what_one_record_writes_to_a_changelog_may_be_refused_too(cluster, membe
     owner.access.append = refusing
     owner.assign()
     owner.finish()
+    assert owner.stores._processing._commit_size == COMMIT_SIZE  # no other commit is divided
     assert owner.state() == restored(cluster) == without_poison(cluster)
     assert owner.stores.work.bad_records == {(BadRecordStage.PRODUCTION, "skip"): 2}
 
@@ -255,6 +297,24 @@ def test_a_record_of_a_client_that_has_deserialized_it_is_no_dead_letter(cluster
 def test_what_is_no_decision_is_refused(member, given):
     with pytest.raises(ConfigError, match="on_bad_record"):
         member(on_bad_record=given)
+
+
+def test_a_dead_letter_has_what_every_client_can_write(cluster, member):
+    """kafka-python writes no header of null, and no record with neither key nor value."""
+    owner = member(on_bad_record=DEAD)
+    poisoned(owner)
+    for records in cluster.input.values():
+        for record in records:
+            record.key, record.value, record.headers = None, None, [("null", None)]
+    owner.assign()
+    owner.finish()
+    for _topic, key, value, _partition, *headers in letters_of(cluster):
+        assert (key, value, dict(headers)["null"]) == (None, b"", b"")
+
+
+def test_a_dead_letter_into_an_input_is_refused(cluster, member):
+    with pytest.raises(ConfigError, match="is an input: the record would fail"):
+        member(on_bad_record=DeadLetter(INPUTS[0].topic))
 
 
 @pytest.mark.parametrize("topic", ["", "a b", None])
