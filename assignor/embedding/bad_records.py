@@ -180,7 +180,7 @@ class BadRecords:
             bad.place,
             done,
             bad.stage.value,
-            shown(error_text(error), limit=_TEXT_LIMIT),
+            shown(error_text(_cause(bad)), limit=_TEXT_LIMIT),
         )
         return True
 
@@ -228,6 +228,12 @@ def _bad_record(task: TaskId, record: Any, error: Exception) -> BadRecord:
     )
 
 
+def _cause(bad: BadRecord) -> BaseException:
+    """Return what a deserializer raised, without the advice of the error around it."""
+    error = bad.error.__cause__ if bad.stage is BadRecordStage.DESERIALIZATION else bad.error
+    return error or bad.error
+
+
 def _send(letter: DeadLetter, bad: BadRecord, send: Send) -> None:
     wrong = [n for n in ("key", "value") if not isinstance(getattr(bad, n), bytes | None)]
     if wrong:
@@ -236,8 +242,7 @@ def _send(letter: DeadLetter, bad: BadRecord, send: Send) -> None:
             f"{letter.topic} as it was; give deserializers to StreamsApplication, or deserialize "
             "in the function that processes records"
         ) from bad.error
-    error = bad.error.__cause__ if bad.stage is BadRecordStage.DESERIALIZATION else bad.error
-    error = error or bad.error
+    error = _cause(bad)
     stack = "".join(traceback.format_exception(error))
     own = {
         "exception": f"{type(error).__module__}.{type(error).__qualname__}",

@@ -215,8 +215,7 @@ def topic_problem(wanted: InternalTopic, found: ExistingTopic) -> str | None:
             f"they have the only copies: {more if found.partitions < wanted.partitions else anew} "
             "run assignor write-back; else "
             'reset the application (stop it, copy its input to new topics: "More partitions" in '
-            "docs/change-topology.md, delete this topic and the state directories, and set the "
-            "committed offsets back), or choose another application id"
+            "docs/change-topology.md, and run assignor reset), or choose another application id"
         )
     policy = found.configs.get(_POLICY, "")
     policies = {p.strip() for p in policy.split(",")} - {""}

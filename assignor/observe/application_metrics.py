@@ -21,6 +21,8 @@ from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from assignor.embedding.bad_records import BadRecordStage
+
 _PREFIX: Final = "streams_application"
 _LABELS: Final = ("group", "client_id")
 _Values = Mapping[tuple[str, ...], float]
@@ -61,15 +63,20 @@ class ApplicationCollector:
         work, health = self._application.stores.work, self._application.health()
         yield self._counter(
             "_records",
-            "Records processed.",
+            "Records read by tasks, those of bad_records and repeated ones among them.",
             {(str(t),): n for t, n in work.records.copy().items()},
             "task",
         )
         pairs = work.bad_records.copy()
-        bad: _Values = {(stage.value, kind): n for (stage, kind), n in pairs.items()}
-        yield self._counter("_bad_records", "Records not processed.", bad, "stage", "outcome")
+        kinds = ("skip", "dead letter")  # from the start: `increase` misses the first of a series
+        bad: _Values = {(s.value, k): pairs.get((s, k), 0) for s in BadRecordStage for k in kinds}
+        yield self._counter(
+            "_bad_records", "Records skipped, or written as dead letters.", bad, "stage", "outcome"
+        )
         yield self._counter("_commits", "Commits to changelogs.", {(): work.commits})
-        yield self._counter("_commit_seconds", "Time of these commits.", {(): work.commit_s})
+        yield self._counter(
+            "_commit_seconds", "Seconds of commits to changelogs, together.", {(): work.commit_s}
+        )
         waiting = health.left.keys() & health.active
         counts = {
             "active": len(health.active),

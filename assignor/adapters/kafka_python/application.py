@@ -28,11 +28,13 @@ from assignor.config import check_handler
 from assignor.embedding import (
     InternalTopicSettings,
     MemberStopped,
+    Partitioner,
     StateStore,
     TaskState,
     TaskStores,
     check_kinds,
     error_text,
+    partition_for_key,
 )
 from assignor.embedding.bad_records import BadRecordAction, OnBadRecord
 from assignor.embedding.loops import CLOSED
@@ -232,7 +234,12 @@ class StreamsApplication:
         return partial(exposition, registry)
 
     def serve_queries(
-        self, store: StateStore[Any, Any], answer: Answer, *, limits: QueryLimits | None = None
+        self,
+        store: StateStore[Any, Any],
+        answer: Answer,
+        *,
+        limits: QueryLimits | None = None,
+        partitioner: Partitioner = partition_for_key,
     ) -> None:
         """Answer `GET /KEY` on the member's endpoint until the application is closed.
 
@@ -242,6 +249,7 @@ class StreamsApplication:
             store: whose tasks have the keys.
             answer: called with the key, and with the stores of its task; returns the body.
             limits: of what queries may cost; default: `QueryLimits()`.
+            partitioner: as of `hosts_for_key`: that of the producers of the store's input.
 
         Raises:
             ConfigError: the application was made without `endpoint=`.
@@ -252,7 +260,13 @@ class StreamsApplication:
             raise ConfigError("queries need an address to listen on; set endpoint='host:port'")
         limits = limits or QueryLimits()
         server = QueryServer(
-            self._endpoint, self.assignor, self.stores, store, answer, limits=limits
+            self._endpoint,
+            self.assignor,
+            self.stores,
+            store,
+            answer,
+            limits=limits,
+            partitioner=partitioner,
         )
         self._resources.callback(server.close)
 

@@ -95,6 +95,7 @@ class LimitedServer:
     def close(self, *, wait_s: float) -> None:
         """Wait so long for calls of the application that run, and close all connections."""
         for each in self._dispatchers:
+            each.logger = _QUIET  # it warns of queries that wait, whose clients see the end
             each.shutdown(timeout=wait_s)
         self._server.trigger.pull_trigger(partial(_close_all, self._server))
         self._thread.join()

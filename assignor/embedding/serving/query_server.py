@@ -18,7 +18,7 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from assignor.config import refused
 from assignor.embedding.errors import StoreNotHeld
-from assignor.embedding.queries import KeyHosts
+from assignor.embedding.queries import KeyHosts, Partitioner, partition_for_key
 from assignor.embedding.serving.limited_http import LimitedServer
 from assignor.embedding.state_stores import StateStore, TaskState, TaskStores
 from assignor.errors import ConfigError, MissingSourceTopic
@@ -51,7 +51,7 @@ _Response = tuple[str, bytes]
 class RoutesKeys(Protocol):
     """A `StreamsAssignor`, as far as queries need it."""
 
-    def hosts_for_key(self, store: str, key: bytes) -> KeyHosts:
+    def hosts_for_key(self, store: str, key: bytes, *, partitioner: Partitioner) -> KeyHosts:
         """Return the hosts that have the state of a key."""
         ...
 
@@ -111,6 +111,7 @@ class QueryServer:
         store: whose tasks have the keys.
         answer: called with the key, and with the stores of its task.
         limits: of what queries may cost.
+        partitioner: (key, partitions) -> partition, by that of the producers of the store's input.
 
     Raises:
         ConfigError: the endpoint is not `host:port`.
@@ -127,6 +128,7 @@ class QueryServer:
         answer: Answer,
         *,
         limits: QueryLimits = _LIMITS,
+        partitioner: Partitioner = partition_for_key,
     ) -> None:
         own = parse_endpoint(endpoint)
         if own is None:
@@ -137,6 +139,7 @@ class QueryServer:
         self._store = store
         self._answer = answer
         self._limits = limits
+        self._partitioner = partitioner
         self._server = LimitedServer(
             own,
             self._respond,
@@ -161,7 +164,9 @@ class QueryServer:
     def response(self, key: bytes, *, is_passed_on: bool) -> _Response:
         """Return status and body for a key; one that was passed on is answered here or nowhere."""
         try:
-            hosts = self._assignor.hosts_for_key(self._store.name, key)
+            hosts = self._assignor.hosts_for_key(
+                self._store.name, key, partitioner=self._partitioner
+            )
         except MissingSourceTopic:
             return _UNAVAILABLE, _TRY_AGAIN
         for host in self._asked(hosts, is_passed_on=is_passed_on):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from assignor import ConfigError, MissingSourceTopic
-from assignor.embedding import JSON, TEXT, DictStore, KeyHosts, StoreNotHeld
+from assignor.embedding import JSON, TEXT, DictStore, KeyHosts, StoreNotHeld, partition_for_key
 from assignor.embedding.serving import QueryLimits, QueryServer
 from encoding import HostInfo
 from tests.assignor.embedding.clusters import until
@@ -69,8 +69,8 @@ class Member:
     def __init__(self, group, name):
         self.group, self.name = group, name
 
-    def hosts_for_key(self, store, key):
-        assert store == "counts"
+    def hosts_for_key(self, store, key, *, partitioner):
+        assert (store, partitioner(key, 4)) == ("counts", partition_for_key(key, 4))
         if self.group.error:
             raise self.group.error
         hosts, owner = self.group.servers, self.group.owner
