@@ -16,6 +16,7 @@ from system_tests.plan.cost import Leg, StepCost, legs_of, options_of
 from system_tests.plan.cost_text import (
     actions_before,
     definitions,
+    price_of_return,
     seconds_text,
     simulated_text,
 )
@@ -137,6 +138,7 @@ def _facts(
         ("group" if group.is_real else "group, assumed (give --problem or --group)", str(group)),
         ("point of no return", no_return_text(made)),
         *([("the way back", WAY_BACK_IS)] if made.steps else []),
+        *(("all steps", line) for line in (price_of_return(made.steps, costs) if costs else ())),
         ("to do", f"{sum(boxes.values())} boxes, {boxes[When.BEFORE]} of them before you start"),
     ]
     if worst is not None:
