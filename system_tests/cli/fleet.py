@@ -46,6 +46,7 @@ from system_tests.plan import (
 from system_tests.plan.report import (
     decision_of,
     move_decision,
+    reasons_of,
     write_move_report,
     write_plan_report,
 )
@@ -64,7 +65,7 @@ _USELESS: Final = (
     "threads",
     "partitions",
 )
-_SIMULATED: Final = ("seeds", "no_costs", "sample", "restart_ms", "growth")
+_SIMULATED: Final = ("seeds", "sample", "restart_ms", "growth")
 _Found = tuple[str, "SavedGroup | str"]
 
 
@@ -161,6 +162,7 @@ def _planned(
         new=made.new,
         verdict=decision.words,
         is_red=decision.colour == "stop",
+        problem="; ".join(dict.fromkeys(reasons_of(made, costs or ()))),
         made=made,
         group=group,
         costs=costs,
@@ -342,7 +344,7 @@ def _by_note(
 
 def _few(names: list[str], count: int) -> str:
     """Return the names of some of `count` groups, shortened."""
-    if len(names) == count:
+    if len(names) == count > 1:
         return "all groups"
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more

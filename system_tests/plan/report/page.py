@@ -107,6 +107,15 @@ def decision_of(made: UpgradePlan, group: SimulatedGroup, costs: Sequence[StepCo
     return Decision(met if made.warnings or made.changes or made.bugs else "go", "go")
 
 
+def reasons_of(made: UpgradePlan, costs: Sequence[StepCost]) -> tuple[str, ...]:
+    """Return why the decision is no go, with the advice if there is one; else nothing."""
+    return (
+        *(sentence for cost in costs for sentence in cost.verdict[:1]),
+        *(step.why[0] for step in made.steps if not step.rolling and step.why),
+        *made.traps.values(),
+    )
+
+
 def write_plan_report(
     path: Path,
     made: UpgradePlan,
