@@ -166,7 +166,12 @@ def _planned(
         made=made,
         group=group,
         costs=costs,
-        unknowns=(*_assumed_release(saved, made.old, wanted.old), *assumptions(made), *group.notes),
+        unknowns=(
+            *_assumed_release(saved, made.old, wanted.old),
+            *filter(None, (group.begun,)),
+            *assumptions(made),
+            *group.notes,
+        ),
     )
 
 

@@ -101,6 +101,8 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
     yield headline(made)
     for assumption in assumptions(made):
         yield f"  assumed: {assumption}"
+    if group.begun:
+        yield f"  !! {group.begun}"
     if group.has_more_state:
         yield f"  !! {group.notes[0]}"
     for number, step in enumerate(made.steps, 1):

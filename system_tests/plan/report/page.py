@@ -153,6 +153,7 @@ def _facts(
     if worst is not None:
         facts.insert(1, ("longest pause of a partition", seconds_text(worst, "longest_pause_ms")))
         facts += [("simulated", simulated_text(worst)), *map(_fact, definitions(made.uses))]
+    facts += [("begun", group.begun)] if group.begun else []
     facts += [("assumed", assumption) for assumption in assumptions(made)]
     facts += [("note", note) for note in group.notes]
     facts += [("obstacle", obstacle) for obstacle in made.obstacles]
