@@ -156,6 +156,7 @@ def _planned(
         seeds = given["seeds"] or min(group.seeds, _SEEDS)
         costs = step_costs(made, group, seeds=seeds, progress=progress)
     decision = decision_of(made, group, costs or ())
+    assumed = _assumed_release(saved, made.old, wanted.old)
     return GroupPlan(
         name=name,
         old=made.old,
@@ -166,12 +167,7 @@ def _planned(
         made=made,
         group=group,
         costs=costs,
-        unknowns=(
-            *_assumed_release(saved, made.old, wanted.old),
-            *filter(None, (group.begun,)),
-            *assumptions(made),
-            *group.notes,
-        ),
+        unknowns=tuple(filter(None, (*assumed, group.begun, *assumptions(made), *group.notes))),
     )
 
 
@@ -213,12 +209,8 @@ def _assumed_release(saved: SavedGroup, release: str, given: Release | None) -> 
     common = saved.common_releases
     if len(common) <= 1 or (given is not None and given.name in common):
         return ()
-    return (
-        (
-            f"members write what {spelled_releases(common)} do; planned from {release}, the oldest;"
-            " --from RELEASE names another"
-        ),
-    )
+    fits = f"members write what {spelled_releases(common)} do; planned from {release}, the oldest"
+    return (f"{fits}; --from RELEASE names another",)
 
 
 def saved_groups(path: Path) -> Iterator[_Found]:
