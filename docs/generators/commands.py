@@ -21,8 +21,8 @@ To see the options of a command, add `--help`; this page has the same text.
 
 - **Exit status**: 0 done, 1 the answer is "no", 2 wrong usage or invalid input, 3 environment
   failure (no broker, no Java, disk, network). 130 after Ctrl-C, which ends a command within two
-  seconds; 141 if the reader of the output closed it (`| head`). A traceback is a defect of this
-  project.
+  seconds (0 for `inspect --watch`, which runs until then); 141 if the reader of the output closed
+  it (`| head`). A traceback is a defect of this project.
 - **Errors** are one sentence on stderr after the name of the program: what is wrong, the numbers,
   what to do. [operations.md](operations.md#messages) has the messages of members. A line that needs
   no action begins with `warning:`.

@@ -26,10 +26,13 @@ def seen_with(claims: Iterable[str]) -> str:
         claims: names of claims; one that no experiment ran adds nothing.
     """
     found: dict[str, dict[str, None]] = {}
-    for row in (row for name in claims for row in _RESULTS if row["claim"] == name):
+    rows = [row for name in claims for row in _RESULTS if row["claim"] == name]
+    # A trial without the pin, next to those with it, shows what the pin prevents.
+    unpinned = " (without upgrade.from)" if any(row["pin"] for row in rows) else ""
+    for row in rows:
         is_pair = row["old"] != row["new"]
         pair = f"{row['old']} + {row['new']}" if is_pair else row["old"]
-        pin = f" (upgrade.from={row['pin']})" if row["pin"] else ""
+        pin = f" (upgrade.from={row['pin']})" if row["pin"] else unpinned
         seen = row["seen"].replace(row["old"], "the older one" if is_pair else "the member")
         seen = seen.replace(row["new"], "the newer one")
         found.setdefault(seen, {})[pair + pin] = None

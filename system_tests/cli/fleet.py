@@ -46,6 +46,7 @@ from system_tests.plan import (
 from system_tests.plan.report import (
     decision_of,
     move_decision,
+    reasons_of,
     write_move_report,
     write_plan_report,
 )
@@ -64,7 +65,7 @@ _USELESS: Final = (
     "threads",
     "partitions",
 )
-_SIMULATED: Final = ("seeds", "no_costs", "sample", "restart_ms", "growth")
+_SIMULATED: Final = ("seeds", "sample", "restart_ms", "growth")
 _Found = tuple[str, "SavedGroup | str"]
 
 
@@ -155,16 +156,18 @@ def _planned(
         seeds = given["seeds"] or min(group.seeds, _SEEDS)
         costs = step_costs(made, group, seeds=seeds, progress=progress)
     decision = decision_of(made, group, costs or ())
+    assumed = _assumed_release(saved, made.old, wanted.old)
     return GroupPlan(
         name=name,
         old=made.old,
         new=made.new,
         verdict=decision.words,
         is_red=decision.colour == "stop",
+        problem="; ".join(dict.fromkeys(reasons_of(made, costs or ()))),
         made=made,
         group=group,
         costs=costs,
-        unknowns=(*_assumed_release(saved, made.old, wanted.old), *assumptions(made), *group.notes),
+        unknowns=tuple(filter(None, (*assumed, group.begun, *assumptions(made), *group.notes))),
     )
 
 
@@ -206,12 +209,8 @@ def _assumed_release(saved: SavedGroup, release: str, given: Release | None) -> 
     common = saved.common_releases
     if len(common) <= 1 or (given is not None and given.name in common):
         return ()
-    return (
-        (
-            f"members write what {spelled_releases(common)} do; planned from {release}, the oldest;"
-            " --from RELEASE names another"
-        ),
-    )
+    fits = f"members write what {spelled_releases(common)} do; planned from {release}, the oldest"
+    return (f"{fits}; --from RELEASE names another",)
 
 
 def saved_groups(path: Path) -> Iterator[_Found]:
@@ -342,7 +341,7 @@ def _by_note(
 
 def _few(names: list[str], count: int) -> str:
     """Return the names of some of `count` groups, shortened."""
-    if len(names) == count:
+    if len(names) == count > 1:
         return "all groups"
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more

@@ -50,6 +50,7 @@ _UPGRADE_USED = (
     "brokers",
     "report",
     "form",
+    "no_costs",
     "streams_group",
 )
 _USED = (*_UPGRADE_USED[:-1], "streams_version", "session_timeout_ms", "restore")

@@ -250,9 +250,9 @@ def _costs(made: UpgradePlan, group: SimulatedGroup, seeds: int) -> tuple[StepCo
     if seconds >= _WORTH_AN_ESTIMATE_S:
         say(
             "rolling-bounce",
-            f"the costs take roughly {spoken(round(1000 * seconds), 1)} s: {seeds} simulated"
-            f" bounces of each path with {group.members} members; --seeds, --sample or --no-costs"
-            " shorten it, Ctrl-C stops it",
+            f"the costs take roughly {spoken(round(1000 * seconds), 1)} s on an idle machine:"
+            f" {seeds} simulated bounces of each path with {group.members} members; --seeds,"
+            " --sample or --no-costs shorten it, Ctrl-C stops it",
         )
     with counted("bounces of the whole group simulated", bounces_to_run(made, seeds)) as add:
         return step_costs(made, group, seeds=seeds, progress=add)

@@ -27,6 +27,7 @@ from system_tests.plan import (
     SavedGroup,
     SimulatedGroup,
     as_static,
+    begun_bounce,
     read_saved,
     saved_group,
     scaled,
@@ -136,12 +137,14 @@ def planned_saved(
     here = given_here()
     values = {name: given[name] for name in _VALUES}
     sizes = {name: given[name] if name in here else None for name in _SIZES}
-    release = find_release(saved.release(old))
+    begun = begun_bounce(saved.releases_by_client, old, find_release(given["new"]))
+    release = find_release(saved.release(old)) if begun is None else begun.old
     found = as_static(saved.group) if is_static else saved.group
     unchecked = saved.unchecked(release.name)
     group = scaled(found, {**values, **sizes}, sample=given["sample"])
     notes = (*group.notes, *((f"not checked: {unchecked}",) if unchecked else ()))
-    return release, replace(group, notes=notes), unchecked
+    done = "" if begun is None else begun.done
+    return release, replace(group, notes=notes, begun=done), unchecked
 
 
 def refuse_report_over_problem(given: Mapping[str, Any]) -> None:

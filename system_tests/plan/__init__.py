@@ -24,7 +24,7 @@ from system_tests.plan.cost import (
 from system_tests.plan.cost_text import costs_lines, seconds_text
 from system_tests.plan.figures import spoken
 from system_tests.plan.group import MOST_MEMBERS, UNNAMED, SimulatedGroup, as_static, scaled
-from system_tests.plan.member_releases import spelled_releases
+from system_tests.plan.member_releases import begun_bounce, spelled_releases
 from system_tests.plan.model import PlanStep, Way
 from system_tests.plan.rehearsal import NOT_REHEARSED, not_rehearsed, rehearsal_of
 from system_tests.plan.saved import (
@@ -87,6 +87,7 @@ __all__ = [
     "When",
     "as_static",
     "assumptions",
+    "begun_bounce",
     "bounces_to_run",
     "changes_between",
     "changes_when",

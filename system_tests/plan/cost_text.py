@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
 from typing import Final, NamedTuple
 
-from system_tests.plan.cost import FEWEST_FOR_PERCENTILES, StepCost
-from system_tests.plan.figures import duration, restore_text, rounded, spoken, unit_of
+from system_tests.plan.cost import FEWEST_FOR_PERCENTILES, StepCost, is_costly, summed
+from system_tests.plan.figures import restore_text, rounded, spoken, unit_of
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.model import PlanStep
 from system_tests.plan.uses import Use
@@ -35,6 +35,7 @@ _EOS_LEFT_OUT: Final = (
 )
 _WORTH_AN_ACTION: Final = 0.1
 _WORTH_NAMING: Final = 0.01
+_WORTH_DIGITS: Final = 0.01
 AFTER_RESET: Final = "not in these figures: after the reset members process all of the input again"
 _RESET: Final = (
     "the way back resets the application, whose members then process all of the input again: it"
@@ -158,11 +159,11 @@ def costs_lines(
     for line in (*definitions(uses), *group.notes):
         yield f"       {line}"
     for number, (step, cost) in enumerate(zip(steps, costs, strict=True), 1):
-        lines = (*cost_lines(step, cost, group), *price_of_return([step], costs[:number], group))
+        lines = (*cost_lines(step, cost, group), *price_of_return([step], [cost]))
         for at, line in enumerate(lines):
             yield f"  {' ' * len(f'step {number}:') if at else f'step {number}:'} {line}"
     if len(steps) > 1:
-        yield from (f"  all steps: {line}" for line in price_of_return(steps, costs, group))
+        yield from (f"  all steps: {line}" for line in price_of_return(steps, costs))
     actions = actions_before(steps, costs, group)
     if actions:
         yield "  before you start, to shorten the pauses:"
@@ -180,11 +181,8 @@ def cost_lines(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> Iterato
         f" stop and start, {cost.usual('version')} for the version, {cost.usual('followup')} to"
         f" move partitions{more})"
     )
-    yield duration_text(cost, step)
-    yield (
-        f"the longest pause of a partition {seconds_text(cost, 'longest_pause_ms')};"
-        f" of all partitions together {seconds_text(cost, 'pause_ms')}"
-    )
+    yield duration_text(cost, is_rolling=step.rolling)
+    yield _pauses_text(cost)
     yield from restored_lines(cost, group)
     if step.resets:
         yield AFTER_RESET
@@ -192,77 +190,39 @@ def cost_lines(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> Iterato
         yield f"{100 * cause.share:.0f} % of all pauses together: {cause.what}"
 
 
-def price_of_return(
-    steps: Sequence[PlanStep], so_far: Sequence[StepCost], group: SimulatedGroup
-) -> tuple[str, ...]:
-    """Return what it restores to undo steps, as sentences if that deletes state.
-
-    Changelogs have grown while the steps lasted, and the way back restores no less than a step that
-    was simulated.
+def price_of_return(steps: Sequence[PlanStep], costs: Sequence[StepCost]) -> tuple[str, ...]:
+    """Return what it costs to undo steps, as sentences; nothing if it costs what the steps do.
 
     Args:
         steps: that are undone.
-        so_far: costs of the steps up to the last of them.
-        group: that is simulated.
+        costs: of these steps.
     """
-    backs = [step.back for step in steps if step.back is not None]
-    times, sizes = sum(back.deletions for back in backs), _sizes_after(so_far, group)
-    runs = [run for cost in so_far for run in cost.runs]
-    largest = max((*sizes, *(run.largest for run in runs)), default=0)
-    if any(again.resets for back in backs for again in back.steps):
+    again = [own for step in steps if step.back is not None for own in step.back.steps]
+    if any(own.resets for own in again):
         return (_RESET,)
-    if not times or not largest or not all(cost.is_cost for cost in so_far):
+    cost = cost_of_return(costs)
+    if cost is None or not any(map(is_costly, steps)):
         return ()
-    copies = 1 + min(group.standbys, group.members - 1)
-    records = times * max(sum(sizes) * copies, *(run.restored for run in runs))
-    bounces = sum(len(back.steps) for back in backs if back.rolling)
-    path = f"is {bounces} rolling bounce{'s' * (bounces > 1)} and " if bounces else ""
-    often = f" in {times} of them" if 1 < times < bounces else f", {times} times" * (times > 1)
-    each = restore_text(largest, group.restore)
-    sentence = (
-        f"the way back {path}restores all state{often}: {rounded(records):,} records, and the"
-        f" largest changelog takes {each}"
+    bounces = sum(own.rolling for own in again)
+    parts = [f"{bounces} rolling bounce{'s' * (bounces > 1)}"] * (bounces > 0)
+    parts += ["a stop of all members"] * (bounces < len(again))
+    path = f"the way back ({' and '.join(parts)})"
+    if not cost.is_cost:
+        return (f"{path}: {'; '.join(cost.verdict)}",)
+    times = sum(own.loses for own in again)
+    often = "" if len(again) == 1 else " once" if times == 1 else f" {times} times"
+    deletes = f"; each member deletes its state{often} and restores it" * (times > 0)
+    waits = "; each member starts after its session has expired" * any(o.expires for o in again)
+    return (
+        f"{path} {duration_text(cost, is_rolling=bounces == len(again))}{deletes}{waits}",
+        f"on the way back {_pauses_text(cost)}; {count_text(cost, 'restored')} records to restore",
     )
-    if not bounces:
-        return (f"{sentence}; all members restore at the same time",)
-    return (f"{sentence}; {_in_turn(sizes, largest, times, group)}",)
 
 
-def _sizes_after(so_far: Sequence[StepCost], group: SimulatedGroup) -> list[int]:
-    """Return the records in each changelog after some steps."""
-    seconds = sum(cost.spread("duration_ms")[1] for cost in so_far if cost.runs) / 1000
-    rates = group.rates
-    return [
-        round(size + growth * seconds)
-        for size, growth in zip(rates.sizes, rates.growths, strict=True)
-    ]
-
-
-def _in_turn(sizes: Sequence[int], largest: int, times: int, group: SimulatedGroup) -> str:
-    """Return how long members restore in turn at least, however the tasks are placed.
-
-    Each waits for the largest of its changelogs. Their sum is smallest where the largest ones are
-    on the same member.
-    """
-    copies = 1 + min(group.standbys, group.members - 1)
-    ordered = sorted(list(sizes) * copies, reverse=True)
-    waits = [size for size in ordered[:: -(-len(ordered) // group.members)] if size]
-    members = round(len(waits) * group.size_factor)
-    factors = [str(times)] * (times > 1)
-    if len(set(waits)) == 1:
-        total = members * largest
-        factors += [str(members)] * (members > 1)
-        factors.append(duration(largest * 1000 // group.restore))
-    else:
-        total = max(largest, round(sum(waits) * group.size_factor))
-        factors.append(duration(total * 1000 // group.restore))
-    arithmetic = f"{' x '.join(factors)} = " if len(factors) > 1 else ""
-    total_ms = times * total * 1000 // group.restore
-    return f"at least {arithmetic}{duration(total_ms)} for" + (
-        f" {members} members, which delete their state and restore it one after the other"
-        if members > 1
-        else " the only member with state, which deletes and restores it"
-    )
+def cost_of_return(costs: Sequence[StepCost]) -> StepCost | None:
+    """Return what it costs to undo steps of these costs; None if that is not simulated."""
+    backs = [cost.back for cost in costs if cost.back is not None]
+    return summed(backs) if backs else None
 
 
 def restored_lines(cost: StepCost, group: SimulatedGroup) -> Iterator[str]:
@@ -277,9 +237,16 @@ def restored_lines(cost: StepCost, group: SimulatedGroup) -> Iterator[str]:
         )
 
 
-def duration_text(cost: StepCost, step: PlanStep) -> str:
-    """Return how long a step takes, as simulated, with its range."""
-    how = "with one member after the other" if step.rolling else "from the first stop on"
+def _pauses_text(cost: StepCost) -> str:
+    return (
+        f"the longest pause of a partition {seconds_text(cost, 'longest_pause_ms')};"
+        f" of all partitions together {seconds_text(cost, 'pause_ms')}"
+    )
+
+
+def duration_text(cost: StepCost, *, is_rolling: bool) -> str:
+    """Return how long steps take, as simulated, with its range."""
+    how = "with one member after the other" if is_rolling else "from the first stop on"
     unit, seconds = unit_of(cost.usual("duration_ms"))
     time = _with_range(
         cost, "duration_ms", lambda ms, digits: spoken(ms // seconds, digits), f" {unit}"
@@ -311,12 +278,14 @@ def _with_range(cost: StepCost, name: str, text: Callable[[int, int], str], unit
 def _range_texts(cost: StepCost, name: str, text: Callable[[int, int], str]) -> list[str]:
     """Return the low end, the median and the high end of a field of `StepRun` as texts.
 
-    They have three digits where two hide a difference. `text` makes a value with so many digits.
+    They have three digits where two hide a difference of 1 % or more. `text` makes a value with so
+    many digits.
     """
     low, high = cost.spread(name)
     values = (low, cost.usual(name), high)
     few, more = ([text(value, digits) for value in values] for digits in _DIGITS)
-    return more if len(set(more)) > len(set(few)) else few
+    is_hidden = len(set(more)) > len(set(few)) and high - low >= _WORTH_DIGITS * high
+    return more if is_hidden else few
 
 
 def simulated_text(cost: StepCost) -> str:
@@ -330,8 +299,12 @@ def simulated_text(cost: StepCost) -> str:
 
 
 def cost_document(cost: StepCost) -> dict[str, object]:
-    """Return the cost of a step as plain values, in ms, or why there are no figures."""
+    """Return the cost of a step as plain values, in ms, or why there are no figures.
+
+    `back` is the cost of its way back in the same form; null if it is not simulated.
+    """
     verdict: dict[str, object] = {"is_cost": cost.is_cost, "kills": cost.kills}
+    verdict["back"] = cost.back and cost_document(cost.back)
     verdict["broken"] = [asdict(found) for found in cost.broken]
     if not cost.is_cost:
         return verdict | {"seeds": len(cost.all_runs)}

@@ -45,6 +45,7 @@ class SimulatedGroup:
         restart_ms: how long a bounced member is down; None: drawn from `RESTARTS`.
         name: group id, or empty.
         notes: what differs from the real group, as sentences.
+        begun: which members a bounce that stopped halfway has restarted; empty: there is none.
         is_real: the sizes are those of a saved or live group; False: they are assumed.
         tasks: names of the tasks that a file says; empty: numbers.
         stateful: whether each task has a changelog; empty: all have.
@@ -67,6 +68,7 @@ class SimulatedGroup:
     restart_ms: int | None = None
     name: str = ""
     notes: tuple[str, ...] = ()
+    begun: str = ""
     is_real: bool = False
     tasks: tuple[str, ...] = ()
     stateful: tuple[bool, ...] = ()

@@ -1,11 +1,12 @@
-"""The releases that fit what the members of a saved group wrote."""
+"""The releases that fit what the members of a group wrote, and bounces that stopped halfway."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from assignor.problems import ProblemError, checked_object, list_at, quoted, texts_at
 from encoding import shown
-from probing import RELEASES
+from probing import RELEASES, Release, find_release
+from system_tests.plan.steps import make_plan
 
 _SHOWN: Final = 5
 _KNOWN_RELEASES: Final = frozenset(release.name for release in RELEASES)
@@ -53,3 +54,58 @@ def spelled_releases(names: Iterable[str]) -> str:
     """Return the first and the last release of the names, or the only one."""
     ordered = [release.name for release in RELEASES if release.name in set(names)]
     return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
+
+
+class BegunBounce(NamedTuple):
+    """A bounce that stopped halfway, which a plan continues.
+
+    Attributes:
+        old: release of the members that it has not restarted.
+        done: what the plan leaves out, as a sentence without a full stop.
+    """
+
+    old: Release
+    done: str
+
+
+def begun_bounce(
+    known: Mapping[str, frozenset[str]], given: Release | None, goal: Release
+) -> BegunBounce | None:
+    """Return the bounce that a plan to `goal` continues, if members run what it starts and ends.
+
+    Args:
+        known: client -> the releases that fit what it wrote; empty if unknown.
+        given: release of the members that were not restarted; None: the only one that fits.
+        goal: release that all members are brought to.
+    """
+    kinds = sorted({names for names in known.values() if names}, key=sorted)
+    if len(kinds) != 2 or kinds[0] & kinds[1]:  # noqa: PLR2004 before and after
+        return None
+    for before, after in (kinds, reversed(kinds)):
+        olds = before if given is None else before & {given.name}
+        for old in map(find_release, olds if len(olds) == 1 else ()):
+            steps = list(enumerate(make_plan(old, goal).steps, 1))
+            number, step = next((row for row in steps if row[1].release != old.name), (0, None))
+            if step is not None and step.release in after:
+                done = sorted(shown(client) for client, names in known.items() if names == after)
+                more = f" and {len(done) - _SHOWN} more" if len(done) > _SHOWN else ""
+                return BegunBounce(
+                    old,
+                    "this continues a bounce that stopped halfway: members that run"
+                    f" {step.release} already, as after step {number}, are"
+                    f" {', '.join(done[:_SHOWN])}{more}; check that they have the settings of this"
+                    f" step, and leave them out up to its end; the costs are those of all members",
+                )
+    return None
+
+
+def both_ways(known: Iterable[frozenset[str]]) -> str:
+    """Return which plans continue a bounce between members of two releases, or take it back."""
+    kinds = sorted({max(names, key=lambda n: find_release(n).order) for names in known})
+    if len(kinds) != 2:  # noqa: PLR2004 before and after
+        return "bring all members to one release first"
+    ways = " or ".join(f"--from {old} --to {new}" for old, new in (kinds, reversed(kinds)))
+    return (
+        "if a bounce stopped halfway, finish it or take it back first, with the releases that the"
+        f" members run: rolling-bounce plan {ways}"
+    )

@@ -48,11 +48,13 @@ def notes_of(
     for old, new in pairwise(stops):
         texts = setting_notes(old, new)
         texts += _series_notes(new) if stops[0].order < _FIRST_WITHOUT_PIN else []
-        texts += _former_task_notes(old, new)
+        lower, higher = sorted((old, new), key=lambda release: release.order)
+        is_down = new is lower
+        texts += _former_task_notes(lower, higher, is_down=is_down)
         texts += _thread_notes(old, new, threads)
         texts += _query_notes(old, new) if "iq" in uses else []
         notes += map(Note, texts)
-        notes += _probing_answer_notes(old, new)
+        notes += _probing_answer_notes(lower, higher, is_down=is_down)
         notes += _static_notes(old, new) if "static" in uses else []
     return tuple(sorted(dict.fromkeys(notes), key=lambda note: note.trap is not Trap.FATAL))
 
@@ -71,13 +73,21 @@ def _series_notes(new: Release) -> list[str]:
     return notes
 
 
-def _former_task_notes(old: Release, new: Release) -> list[str]:
+def _joins(new: Release, *, is_down: bool) -> str:
+    """Return when members of a newer release join a group with older ones, as a clause.
+
+    On the way down such a member is in the group already, and joins again after a crash.
+    """
+    return f"while a member of {new.name} joins{' again after a crash or restart' * is_down}"
+
+
+def _former_task_notes(old: Release, new: Release, *, is_down: bool) -> list[str]:
     """Return the warning about an old leader that assigns stale tasks while newer members join."""
     keeps = (LeaderModel.EMPTY_AND_OWN, LeaderModel.EMPTY_AND_LOWEST)
     if old.leader_model not in keeps or new.latest_version <= old.latest_version:
         return []
     sentence = (
-        f"while a member of {new.name} joins, a leader of {old.name} returns each member its"
+        f"{_joins(new, is_down=is_down)}, a leader of {old.name} returns each member its"
         " previous tasks: if a member missed the previous assignment, two members run the same task"
         " until the next rebalance, which the new member requests at once; wait until the group is"
         " stable before you bounce the next member, also after a crash"
@@ -85,7 +95,7 @@ def _former_task_notes(old: Release, new: Release) -> list[str]:
     return [sentence]
 
 
-def _probing_answer_notes(old: Release, new: Release) -> list[Note]:
+def _probing_answer_notes(old: Release, new: Release, *, is_down: bool) -> list[Note]:
     """Return the warning about old members that crash if one leads while a newer member joins."""
     broken = LeaderModel.EMPTY_AND_OWN
     if old.leader_model is not broken or new.latest_version <= old.latest_version:
@@ -100,10 +110,11 @@ def _probing_answer_notes(old: Release, new: Release) -> list[Note]:
     instead = (
         f"bounce to {fixed[-1]} first, which also writes version {old.latest_version}"
         if fixed
-        else f"stop all members and start them on {new.name}, or restart the members that crash"
+        else f"stop all members and start them on {(old if is_down else new).name}, or restart the"
+        " members that crash"
     )
     sentence = (
-        f"{FATAL}while a member of {new.name} joins, a leader of {old.name} assigns partitions that"
+        f"{FATAL}{_joins(new, is_down=is_down)}, a leader of {old.name} assigns partitions that"
         " do not match the tasks:"
         f" with more than one subtopology, members of {old.name} crash with a NullPointerException"
         f" (fixed in 2.2.2 and 2.3.1); {instead}"

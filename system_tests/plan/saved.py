@@ -24,7 +24,7 @@ from assignor.topology import HIGHEST_VERSION, RepartitionTopic, Subtopology
 from encoding import RebalanceError, shown
 from probing import Release, ReleaseError
 from system_tests.plan.group import SimulatedGroup, simulated_as_dynamic
-from system_tests.plan.member_releases import client_releases, spelled_releases
+from system_tests.plan.member_releases import both_ways, client_releases, spelled_releases
 from system_tests.plan.topologies import PlannedTopology
 
 _FILE_LIMIT: Final = 512 * 1024 * 1024
@@ -65,9 +65,9 @@ class SavedGroup:
         """
         if self.is_streams_group:
             raise ReleaseError(
-                "the saved group is a streams group (KIP-1071), whose brokers assign the tasks: its"
-                " members do not write their release; plan a new one with --problem FILE --from"
-                f" RELEASE --brokers RELEASE. {WAY_BACK}"
+                "the group is a streams group (KIP-1071), whose brokers assign the tasks: its"
+                " members do not write their release; plan a new one with --from RELEASE --brokers"
+                f" RELEASE. {WAY_BACK}"
             )
         known = {client: names for client, names in self.releases_by_client.items() if names}
         common = self.common_releases
@@ -75,14 +75,14 @@ class SavedGroup:
             kinds = {spelled_releases(names): shown(client) for client, names in known.items()}
             listed = [f"{client} has metadata of {kind}" for kind, client in sorted(kinds.items())]
             raise ReleaseError(
-                f"members of the saved group differ: {', '.join(listed[:_SHOWN])};"
-                " bring all members to one release first"
+                f"members of the group differ: {', '.join(listed[:_SHOWN])};"
+                f" {both_ways(known.values())}"
             )
         if given is not None:
             wrong = sorted(client for client, names in known.items() if given.name not in names)
             if wrong:
                 raise ReleaseError(
-                    f"{', '.join(map(shown, wrong[:_SHOWN]))} of the saved group do not run"
+                    f"{', '.join(map(shown, wrong[:_SHOWN]))} of the group do not run"
                     f" {given.name}: their metadata is that of"
                     f" {spelled_releases(known[wrong[0]])}; give that release as --from, or bring"
                     " all members to one release first"
@@ -91,7 +91,7 @@ class SavedGroup:
         if len(common) == 1:
             return next(iter(common))
         if common:
-            sentence = f"members of the saved group match {spelled_releases(common)}"
+            sentence = f"members of the group match {spelled_releases(common)}"
         else:
             sentence = (
                 "the file has no metadata of its members (was it saved by assignor inspect --save?)"

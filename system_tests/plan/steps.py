@@ -29,7 +29,7 @@ class UpgradePlan:
         restores_from: number of the first step whose way back deletes state; None: no such step.
         obstacles: why rolling bounces are not possible.
         warnings: settings to leave alone, traps, formats; the fatal ones first.
-        traps: what makes the path a no go although rolling bounces are possible.
+        traps: what makes the path a no go although rolling bounces are possible -> its warning.
         windows: when a JVM leader may fail a group with native members in it.
         bugs: known issues of the releases, with ids.
         changes: what else changes between the releases, each with its source.
@@ -47,7 +47,7 @@ class UpgradePlan:
     restores_from: int | None
     obstacles: tuple[str, ...]
     warnings: tuple[str, ...]
-    traps: frozenset[Trap]
+    traps: Mapping[Trap, str]
     windows: tuple[str, ...]
     bugs: tuple[str, ...]
     changes: tuple[PathChange, ...] = ()
@@ -97,7 +97,7 @@ def make_plan(
         restores_from=next(costly, None),
         obstacles=way.obstacles,
         warnings=tuple(note.text for note in notes),
-        traps=frozenset(note.trap for note in notes if note.trap is not None),
+        traps={note.trap: note.text for note in reversed(notes) if note.trap is not None},
         windows=window_sentences(old, new),
         bugs=bug_sentences(way.stops, frozenset(uses)),
         changes=changes_between(

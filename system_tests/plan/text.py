@@ -7,7 +7,7 @@ from typing import Final
 from probing import find_release
 from system_tests.plan.changes import When, changes_when
 from system_tests.plan.cost import StepCost
-from system_tests.plan.cost_text import cost_document
+from system_tests.plan.cost_text import cost_document, cost_of_return
 from system_tests.plan.exactly_once import (
     guarantee_of,
     has_both,
@@ -46,6 +46,7 @@ def plan_document(
 ) -> dict[str, object]:
     """Return one plan as plain values; the costs of its steps are null if None is given."""
     costed = costs if costs is not None else (None,) * len(made.steps)
+    back = cost_of_return(costs or ())
     return {
         "from": made.old,
         "to": made.new,
@@ -62,6 +63,7 @@ def plan_document(
             for step, cost in zip(made.steps, costed, strict=True)
         ],
         "group": asdict(group),
+        "back_cost": back and cost_document(back),
         "no_return": made.no_return,
         "restores_from": made.restores_from,
         "obstacles": list(made.obstacles),
@@ -99,6 +101,8 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
     yield headline(made)
     for assumption in assumptions(made):
         yield f"  assumed: {assumption}"
+    if group.begun:
+        yield f"  !! {group.begun}"
     if group.has_more_state:
         yield f"  !! {group.notes[0]}"
     for number, step in enumerate(made.steps, 1):

@@ -133,10 +133,12 @@ def not_modelled(old: Release, new: Release) -> tuple[str, ...]:
         f" them see rolling-bounce plan --uses {row.use}"
         for row in formats_between(old, new)
     ]
-    if old.leader_model is LeaderModel.EMPTY_AND_OWN and new.latest_version > old.latest_version:
+    lower, higher = sorted((old, new), key=lambda release: release.order)
+    is_newer = higher.latest_version > lower.latest_version
+    if lower.leader_model is LeaderModel.EMPTY_AND_OWN and is_newer:
         found.append(
             "more than one subtopology: a simulated group has one; with more, members of"
-            f" {old.name} can end on this way, see rolling-bounce plan"
+            f" {lower.name} can end on this way, see rolling-bounce plan"
         )
     return tuple(found)
 

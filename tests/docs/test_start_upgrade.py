@@ -23,7 +23,7 @@ def test_the_message_about_a_wrong_release_is_the_one_of_the_command(tmp_path):
     file = tmp_path / "group.json"
     file.write_text(json.dumps(SAVED), encoding="utf-8")
     words = ["plan", "--from", "3.1.2", "--to", "4.3", "--problem", str(file)]
-    (quoted,) = re.findall(r"^\| `([^`]*saved group[^`]*)` \|", PAGE, re.MULTILINE)
+    (quoted,) = re.findall(r"^\| `([^`]*of the group[^`]*)` \|", PAGE, re.MULTILINE)
     assert quoted in CliRunner().invoke(main, words).stderr
 
 

@@ -5,6 +5,7 @@ from system_tests.plan.report.page import (
     decision_of,
     pictures_of,
     plan_page,
+    reasons_of,
     write_plan_report,
 )
 from system_tests.plan.report.signs import StepSigns, signs_of
@@ -16,6 +17,7 @@ __all__ = [
     "move_page",
     "pictures_of",
     "plan_page",
+    "reasons_of",
     "signs_of",
     "write_move_report",
     "write_plan_report",

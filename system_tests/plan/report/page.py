@@ -16,6 +16,7 @@ from system_tests.plan.cost import Leg, StepCost, legs_of, options_of
 from system_tests.plan.cost_text import (
     actions_before,
     definitions,
+    price_of_return,
     seconds_text,
     simulated_text,
 )
@@ -106,6 +107,15 @@ def decision_of(made: UpgradePlan, group: SimulatedGroup, costs: Sequence[StepCo
     return Decision(met if made.warnings or made.changes or made.bugs else "go", "go")
 
 
+def reasons_of(made: UpgradePlan, costs: Sequence[StepCost]) -> tuple[str, ...]:
+    """Return why the decision is no go, with the advice if there is one; else nothing."""
+    return (
+        *(sentence for cost in costs for sentence in cost.verdict[:1]),
+        *(step.why[0] for step in made.steps if not step.rolling and step.why),
+        *made.traps.values(),
+    )
+
+
 def write_plan_report(
     path: Path,
     made: UpgradePlan,
@@ -137,11 +147,13 @@ def _facts(
         ("group" if group.is_real else "group, assumed (give --problem or --group)", str(group)),
         ("point of no return", no_return_text(made)),
         *([("the way back", WAY_BACK_IS)] if made.steps else []),
+        *(("all steps", line) for line in (price_of_return(made.steps, costs) if costs else ())),
         ("to do", f"{sum(boxes.values())} boxes, {boxes[When.BEFORE]} of them before you start"),
     ]
     if worst is not None:
         facts.insert(1, ("longest pause of a partition", seconds_text(worst, "longest_pause_ms")))
         facts += [("simulated", simulated_text(worst)), *map(_fact, definitions(made.uses))]
+    facts += [("begun", group.begun)] if group.begun else []
     facts += [("assumed", assumption) for assumption in assumptions(made)]
     facts += [("note", note) for note in group.notes]
     facts += [("obstacle", obstacle) for obstacle in made.obstacles]

@@ -72,7 +72,7 @@ def signs_of(
         ),
         back=(
             *back_lines(step, group),
-            *(() if cost is None else price_of_return([step], so_far, group)),
+            *(price_of_return([step], so_far[-1:]) if so_far else ()),
         ),
     )
 
@@ -83,7 +83,7 @@ def _seen(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> tuple[str, .
         for cause in causes_of(step, cost, group)[:1]
     ]
     return (
-        f"the step {duration_text(cost, step)}",
+        f"the step {duration_text(cost, is_rolling=step.rolling)}",
         f"{count_text(cost, 'rebalances')} rebalances for {group.members} members",
         f"a partition pauses {seconds_text(cost, 'longest_pause_ms')} at most",
         f"all partitions together pause {seconds_text(cost, 'pause_ms')}",

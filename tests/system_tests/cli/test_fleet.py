@@ -115,6 +115,7 @@ def test_all_groups_move_to_the_streams_protocol_but_those_that_have(fleet):
     ("words", "status", "sentence"),
     [
         ("--from 4.2 --to 4.3 --brokers 4.3", 0, "a streams group (KIP-1071), brokers 4.3.1"),
+        ("--from 4.2 --to 4.3 --brokers 4.3 --no-costs", 0, "(KIP-1071), brokers 4.3.1"),
         ("--to 4.3", 2, "give --from RELEASE and --brokers RELEASE"),
         ("--from 4.3 --to streams --brokers 4.3", 2, "group g is a streams group already"),
     ],
@@ -152,6 +153,30 @@ def test_a_release_is_given_to_the_groups_that_it_fits_and_errors_are_below_the_
     assert text.count("no plan, see below") == 2
     assert text.count("  - mixed, other: ") == 1
     assert text.count(" 3.9.1  4.3.1 ") == 2
+
+
+def test_why_a_group_is_no_go_and_what_to_do_is_below_the_table(tmp_path):
+    file = tmp_path / "groups.jsonl"
+    lines = [
+        {
+            "name": name,
+            "topics": {"t": {"partitions": 1}},
+            "subtopologies": {"0": {"sources": ["t"]}},
+            "clients": {"a": {"active": ["0_0"], "versions": [{"releases": [release]}]}},
+        }
+        for name, release in (("old", "2.3.0"), ("new", "3.2.3"))
+    ]
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    words = ("--problem", file, "--to", "3.9", "--no-costs", "--uses-of", "new", "fk-join")
+    text = plan_all(*words).stdout
+    below = text.partition("no plan, or no go:")[2].partition("unknown:")[0]
+    assert "  - old: !! while a member of 3.9.2 joins, a leader of 2.3.0" in below
+    assert "bounce to 2.3.1 first" in below
+    assert "  - new: foreign-key join subscriptions (KAFKA-13769)" in below
+    assert text.count("see below") == 2
+    assert "all groups" not in plan_all("--problem", file, "--to", "3.9", "--no-costs").stderr
+    found = rows_of(plan_all(*words, "--format", "json"))
+    assert found["old"]["verdict"].startswith("no go: members can die: !! while a member of 3.9.2")
 
 
 def test_each_group_has_uses_of_its_own_and_a_rollback_is_called_one(fleet):

@@ -15,6 +15,7 @@ from system_tests.plan import (
     Use,
     costs_lines,
     make_plan,
+    plan_document,
     scaled,
     step_costs,
 )
@@ -79,18 +80,18 @@ def test_a_step_lasts_longer_than_the_pauses_of_its_members_in_turn():
     for step, found in zip(made.steps, costs, strict=True):
         assert found.usual("duration_ms") >= 3 * 0.8 * found.usual("longest_pause_ms")
         shown = "\n".join(costs_lines((step,), (found,), SimulatedGroup()))
-        assert duration_text(found, step) in shown
+        assert duration_text(found, is_rolling=True) in shown
 
 
 def test_the_duration_of_a_step_has_a_range_and_the_unit_that_suits_it():
-    (step,), (stopped,) = plan("3.9", "4.3").steps, plan("3.2", "3.3", Use.FK_JOIN).steps
     found = StepCost(tuple(run(0, duration_ms=m * 60_000) for m in (38, 40, 42)))
     turns = "with one member after the other"
-    assert duration_text(found, step) == f"takes about 40 min (38 to 42) {turns}"
-    assert duration_text(found, stopped) == "takes about 40 min (38 to 42) from the first stop on"
+    assert duration_text(found, is_rolling=True) == f"takes about 40 min (38 to 42) {turns}"
+    stopped = duration_text(found, is_rolling=False)
+    assert stopped == "takes about 40 min (38 to 42) from the first stop on"
     hours, short = (StepCost((run(0, duration_ms=ms),)) for ms in (90_000_000, 59_000))
-    assert duration_text(hours, step) == f"takes about 25 h {turns}"
-    assert duration_text(short, step) == f"takes about 59 s {turns}"
+    assert duration_text(hours, is_rolling=True) == f"takes about 25 h {turns}"
+    assert duration_text(short, is_rolling=True) == f"takes about 59 s {turns}"
 
 
 def test_a_range_has_three_digits_where_two_hide_a_difference():
@@ -104,7 +105,8 @@ def test_a_range_has_three_digits_where_two_hide_a_difference():
     )
     assert shown(10_000, 12_000, 13_100) == ("12 s (10 to 13)", "12,000 (10,000 to 13,000)")
     assert shown(45_001, 45_002, 45_004) == ("45 s", "45,000")
-    assert shown(4_510, 4_520, 4_520)[0] == "4.52 s (4.51 to 4.52)"
+    assert shown(4_510, 4_520, 4_560)[0] == "4.52 s (4.51 to 4.56)"
+    assert shown(45_040, 45_100, 45_100)[0] == "45 s"
 
 
 def test_few_bounces_have_their_smallest_and_largest_value_in_brackets():
@@ -244,6 +246,28 @@ def test_the_costs_are_of_the_bounces_that_are_printed():
     assert longest.what == "each member starts after its session of 45 s has expired, as demanded"
     pinned = plan("3.4", "3.9", Use.KTABLE)
     assert [leg.stages for leg in legs_of(pinned)] == [(("3.9.2", "3.4"), ("3.9.2", None))]
+
+
+@pytest.mark.parametrize("uses", [(), (Use.STATIC,)])
+def test_the_way_back_costs_what_the_plan_of_that_direction_does(uses):
+    group = {"growth": 0, "members": 4, "is_static": bool(uses)}
+    up, costs = cost("2.3.1", "3.9", *uses, **group)
+    down, reverse = cost("3.9", "2.3.1", *uses, **group)
+    assert [step.old for step in down.steps] == ["3.9.2", "3.9.2"]
+    assert [found.back.all_runs for found in reversed(costs)] == [row.all_runs for row in reverse]
+    longest = reverse[1].usual("duration_ms")
+    assert cost_document(costs[0])["back"]["duration_ms"] == longest >= 4 * 45_000
+    assert plan_document(up, costs, SimulatedGroup())["back_cost"]["duration_ms"] > longest
+    free, (found,) = cost("3.8", "3.9")
+    assert found.back is None
+    assert plan_document(free, (found,), SimulatedGroup())["back_cost"] is None
+
+
+def test_the_way_back_restores_what_changelogs_have_grown_by():
+    assert min(run.restored for run in cost("3.9", "4.3", growth=0)[1][0].back.runs) >= 600_000
+    grown = cost("3.9", "4.3", growth=1000)[1][0]
+    least = 6 * (100_000 + 1000 * grown.usual("duration_ms") // 1000)
+    assert min(run.restored for run in grown.back.runs) >= least
 
 
 def test_an_offline_step_waits_for_sessions_and_starts_and_a_reset_has_no_price():

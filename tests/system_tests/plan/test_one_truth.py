@@ -28,8 +28,9 @@ GROUPS = {
     "two threads": SimulatedGroup(members=2, threads=2, partitions=4),
     "three members": SimulatedGroup(members=3, partitions=6),
 }
-LEAST_SHARE = 0.9
-"""Of the plans that the simulator gives a verdict on; it has not been lower."""
+LEAST_SHARE = 0.86
+"""Of the plans that the simulator gives a verdict on; the others change formats, or have a leader
+whose answers end members with two subtopologies, in either direction."""
 WARNINGS = {
     "repeated tasks": "gives every thread all tasks that its process had before",
     "KAFKA-9525": "KAFKA-9525",

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -18,7 +19,8 @@ def run(words):
 
 
 def cost_of(**fields):
-    return StepCost((StepRun(**(dict.fromkeys(StepRun.__dataclass_fields__, 0) | fields)),))
+    zeros = dict.fromkeys(StepRun.__dataclass_fields__, 0) | {"broken": (), "known": ()}
+    return StepCost((StepRun(**(zeros | fields)),))
 
 
 def lines_of(group, **fields):
@@ -95,36 +97,41 @@ def test_features_are_explained_in_the_help_and_read_in_any_case():
 
 
 def test_going_back_has_its_price_if_it_deletes_state():
-    shown = lines_of(SimulatedGroup(restore=20_000))
-    assert "the way back is 1 rolling bounce and restores all state: 600,000 records" in shown
-    assert "the largest changelog takes 100,000 / 20,000 a second = 5 s; at least" in shown
-    assert "at least 3 x 5 s = 15 s for 3 members, which delete their state and restore" in shown
+    back = cost_of(duration_ms=180_000, longest_pause_ms=45_000, pause_ms=90_000, restored=600_000)
+    made = make_plan(find_release("3.9"), find_release("4.3"))
+    shown = "\n".join(costs_lines(made.steps, (replace(cost_of(), back=back),), SimulatedGroup()))
+    assert (
+        "the way back (1 rolling bounce) takes about 180 s with one member after the other; each"
+        " member deletes its state and restores it"
+    ) in shown
+    assert (
+        "on the way back the longest pause of a partition 45 s; of all partitions together 90 s;"
+        " 600,000 records to restore"
+    ) in shown
     made = make_plan(find_release("3.8"), find_release("3.9"))
     assert "way back" not in "\n".join(costs_lines(made.steps, (cost_of(),), SimulatedGroup()))
 
 
-def test_going_back_is_a_bounce_in_which_each_member_restores_in_turn():
-    many = SimulatedGroup(members=40, partitions=80, sizes=(2_000_000,) * 80, growth=0)
-    assert "at least 40 x 40 s = 27 min for 40 members, which" in lines_of(many)
-    # The largest three are on one member at best, and the others wait for 1 s each.
-    sizes = (2_000_000,) * 3 + (50_000,) * 6
-    some = SimulatedGroup(members=3, partitions=9, sizes=sizes, growth=0)
-    assert "at least 42 s for 3 members, which" in lines_of(some)
+def test_the_ways_back_of_all_steps_are_added_up():
     made = make_plan(find_release("2.3.1"), find_release("4.3"))
-    costs = (cost_of(),) * 3
-    shown = "\n".join(costs_lines(made.steps, costs, many))
-    assert "at least 2 x 40 x 40 s = 53 min" in shown
-    assert re.search(r"the way back is [2-9] rolling bounces and restores all state", shown)
+    back = cost_of(duration_ms=1_000_000, longest_pause_ms=45_000, restored=7)
+    costs = (replace(cost_of(), back=back),) * 3
+    shown = "\n".join(costs_lines(made.steps, costs, SimulatedGroup()))
+    assert re.search(
+        r"all steps: the way back \([2-9] rolling bounces\) takes about 50 min .* deletes its state"
+        r" 2 times",
+        shown,
+    )
+    assert "all steps: on the way back the longest pause of a partition 45 s" in shown
 
 
-def test_going_back_never_restores_less_than_the_steps_before():
-    group = SimulatedGroup(restore=20_000, growth=100)
-    grown = lines_of(group, duration_ms=1_000_000)
-    assert "restores all state: 1,200,000 records" in grown
-    assert "the largest changelog takes 200,000 / 20,000 a second = 10 s" in grown
-    read = lines_of(group, largest=300_000, restored=2_000_000, restore_ms=1)
-    assert "restores all state: 2,000,000 records" in read
-    assert "the largest changelog takes 300,000 / 20,000 a second = 15 s" in read
+def test_a_way_back_that_breaks_a_rule_has_no_figures():
+    broken = (Broken(rule="nobody dies", at_ms=9, sentence="b died"),)
+    back = StepCost((replace(cost_of().runs[0], broken=broken),))
+    made = make_plan(find_release("3.9"), find_release("4.3"))
+    shown = "\n".join(costs_lines(made.steps, (replace(cost_of(), back=back),), SimulatedGroup()))
+    assert "the way back (1 rolling bounce): this way kills members: in 1 of 1" in shown
+    assert "on the way back" not in shown
 
 
 def test_what_shortens_pauses_is_named_before_the_start_with_its_share():

@@ -26,7 +26,11 @@ def saved(tmp_path):
 
 
 def plan(*words):
-    return CliRunner().invoke(main, ["plan", *map(str, words), "--seeds", "2", "--format", "json"])
+    return CliRunner().invoke(main, ["plan", *map(str, words), *_seeds(words), "--format", "json"])
+
+
+def _seeds(words):
+    return () if "--no-costs" in words else ("--seeds", "2")
 
 
 def test_members_threads_tasks_state_and_release_come_from_the_file(saved):
@@ -53,7 +57,7 @@ def test_if_several_releases_match_one_has_to_be_given(saved):
     file = saved("two-3.9.1")
     done = plan("--problem", file, "--to", "4.1")
     assert done.exit_code == 2
-    match = f"members of the saved group match 3.4.0 to {LAST_WITH_11}; name the release"
+    match = f"members of the group match 3.4.0 to {LAST_WITH_11}; name the release"
     assert match in done.stderr
     assert json.loads(plan("--problem", file, "--from", "3.9.1", "--to", "4.1").stdout)["rolling"]
 
@@ -61,16 +65,63 @@ def test_if_several_releases_match_one_has_to_be_given(saved):
 def test_a_release_that_members_do_not_run_is_refused(saved):
     done = plan("--problem", saved("two-3.9.1"), "--from", "2.3.1", "--to", "4.1")
     assert done.exit_code == 2
-    assert "jvm0, jvm1 of the saved group do not run 2.3.1" in done.stderr
+    assert "jvm0, jvm1 of the group do not run 2.3.1" in done.stderr
     assert f"that of 3.4.0 to {LAST_WITH_11}" in done.stderr
 
 
 def test_a_group_of_several_releases_is_refused(saved):
-    done = plan("--problem", saved("old-2.3.1"), "--to", "4.1")
+    done = plan("--problem", saved("old-2.3.1"), "--to", "2.8")
     assert done.exit_code == 2
-    assert "members of the saved group differ: " in done.stderr
+    assert "members of the group differ: " in done.stderr
     assert "old has metadata of 2.1.0 to 2.3.1, jvm1 has metadata of" in done.stderr
-    assert "2.1.0 to 2.3.1" in done.stderr
+    assert "bring all members to one release first" in done.stderr
+
+
+@pytest.fixture
+def halfway(tmp_path):
+    def save(**releases):
+        clients = {name: {"versions": [{"releases": own}]} for name, own in releases.items()}
+        clients["a"]["active"] = ["0_0"]
+        file = tmp_path / "halfway.json"
+        parts = {"topics": {"t": {"partitions": 1}}, "subtopologies": {"0": {"sources": ["t"]}}}
+        file.write_text(json.dumps({"name": "g", "clients": clients, **parts}), encoding="utf-8")
+        return file
+
+    return save
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "step", "done"),
+    [("3.9", "2.3.1", 1, "b, c"), ("4.3", "2.3.1", 1, "b, c"), ("2.3.1", "3.9.2", 2, "a")],
+)
+def test_a_bounce_that_stopped_halfway_is_finished_or_taken_back(halfway, new, old, step, done):
+    file = halfway(a=["2.3.1"], b=["3.9.2"], c=["3.9.2"])
+    made = json.loads(plan("--problem", file, "--to", new, "--no-costs").stdout)
+    assert made["from"] == old
+    release = made["steps"][step - 1]["release"]
+    assert f"run {release} already, as after step {step}, are {done};" in made["group"]["begun"]
+    words = ["plan", "--problem", str(file), "--to", new, "--no-costs", "--report"]
+    page = file.with_suffix(".html")
+    text = CliRunner().invoke(main, [*words, str(page)]).stdout
+    assert f"  !! {made['group']['begun']}" in text
+    assert "this continues a bounce" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("releases", "words"),
+    [
+        ({"a": ["2.3.1"], "b": ["3.7.2"]}, ("--to", "4.3")),  # over 3.9.2
+        ({"a": ["2.3.1"], "b": ["3.9.2"]}, ("--from", "3.9.1", "--to", "3.9")),
+        ({"a": ["2.3.0", "2.3.1"], "b": ["3.9.2"]}, ("--to", "3.9")),
+        ({"a": ["2.3.1"], "b": ["3.9.2"], "c": ["4.0.1"]}, ("--to", "4.3")),
+    ],
+)
+def test_members_that_no_plan_begins_with_are_refused(halfway, releases, words):
+    done = plan("--problem", halfway(**releases), *words, "--no-costs")
+    assert done.exit_code == 2
+    assert "members of the group differ" in done.stderr
+    both = "rolling-bounce plan --from 2.3.1 --to 3.9.2 or --from 3.9.2 --to 2.3.1"
+    assert (both in done.stderr) is (releases.get("b") == ["3.9.2"] and len(releases) == 2)
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ from click.testing import CliRunner
 from probing import find_release
 from system_tests.cli.main import main
 from system_tests.live import LiveOptions
-from system_tests.plan import SimulatedGroup
+from system_tests.plan import SimulatedGroup, is_fatal
 from system_tests.plan.changes import When
 from system_tests.plan.rehearsal import rehearsal_of
 from system_tests.plan.report import decision_of
 from system_tests.plan.steps import Use, make_plan
+from system_tests.sim import not_modelled
 
 
 def plan(old, new, *uses):
@@ -196,6 +197,18 @@ def test_members_that_crash_are_in_the_headline_and_first_among_the_warnings():
     assert lines[0].endswith("1 rolling bounce; members can die on the way, see !! below")
     assert "NullPointerException" in lines[lines.index("Before you start:") + 1]
     assert run("--from 2.3.1 --to 3.9").stdout.splitlines()[0].endswith("bounces")
+
+
+@pytest.mark.parametrize("uses", [(), (Use.STATIC,)])
+def test_members_can_die_in_both_directions_of_a_mixed_group(uses):
+    up, down = plan("2.3.0", "3.9", *uses), plan("3.9", "2.3.0", *uses)
+    for made, joins in ((up, "joins"), (down, "joins again after a crash or restart")):
+        assert is_fatal(made)
+        assert f"!! while a member of 3.9.2 {joins}, a leader of 2.3.0" in made.warnings[0]
+        assert "bounce to 2.3.1 first" in made.warnings[0]
+        assert not_modelled(find_release(made.old), find_release(made.new))
+    assert "3.9.2 joins again" in plan("4.3", "2.1.1").warnings[0]
+    assert not is_fatal(plan("3.9", "2.3.1"))
 
 
 @pytest.mark.parametrize(("old", "new"), [("2.1.1", "2.3.1"), ("2.3.1", "3.9.2"), ("2.2.2", "2.4")])
