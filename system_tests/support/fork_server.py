@@ -237,6 +237,7 @@ def _fork(argv: list[str], descriptors: list[int]) -> int:
 
 def _be(argv: list[str], descriptors: list[int]) -> NoReturn:
     """Become a process that runs a module as `python -m` does, and end."""
+    ask_kernel_to_end_with_parent()
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()

@@ -169,3 +169,13 @@ def test_the_status_of_an_earlier_process_of_the_same_id_is_forgotten():
     assert reports.status(71, 0) is None
     reports.note("ended 71 -9")
     assert reports.status(71, 0) == -9
+
+
+def test_processes_end_with_the_server_however_it_ends(modules):
+    killed = ForkServer()
+    process = ForkedProcess(killed, ["has_a_thread_that_does_not_end"])
+    assert process.stdout.readline() == "main has ended\n"
+    killed._process.kill()
+    assert process.stdout.read() == ""  # until the kernel has closed its end of the pipe
+    closed(process)
+    killed.close()
