@@ -57,5 +57,5 @@ def check_that_the_costs_count_every_bounce(members):
     counts = []
     group = SimulatedGroup(members=members, partitions=1)
     step_costs(made, group, seeds=2, progress=counts.append)
-    assert sum(counts) == bounces_to_run(made, 2) == 2
+    assert sum(counts) == bounces_to_run(made, 2) == 4, "two seeds, up and back"
     assert set(counts) <= {0, 1}

@@ -241,9 +241,9 @@ def test_a_reset_that_fails_halfway_says_so(monkeypatch):
     monkeypatch.setattr(admin, "delete_topics", refuse)
     with filled(1, topics=("in", CHANGELOG)) as broker:
         commit(broker, GROUP, 1)
-        status, said = asked(broker, "--execute", ok=False)
+        status, sentence = asked(broker, "--execute", ok=False)
         assert status == 1
-        assert "offsets are set, and not all topics and no state is deleted: not auth" in said
+        assert "offsets are set, and not all topics and no state is deleted: not auth" in sentence
 
 
 def test_repartition_topics_are_deleted_and_a_table_s_own_source_is_not():

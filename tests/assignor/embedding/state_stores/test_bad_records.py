@@ -4,6 +4,7 @@ import signal
 from collections import Counter
 from contextlib import suppress
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -234,11 +235,7 @@ def test_a_record_whose_output_is_refused_may_raise_too(cluster, member):
 @pytest.mark.parametrize("error", [ConnectionResetError("of the hook"), ClusterUnavailable("its")])
 def test_an_error_of_the_decision_ends_the_member(cluster, member, error):
     """No loop takes it for one of its client, after which it would try again."""
-
-    def decide(bad):
-        raise error
-
-    owner = member(on_bad_record=decide)
+    owner = member(on_bad_record=Mock(side_effect=error))
     poisoned(owner)
     owner.assign()
     with pytest.raises(RuntimeError, match="on_bad_record has raised") as raised:
