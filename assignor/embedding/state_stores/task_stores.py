@@ -258,7 +258,7 @@ class TaskStores(RunningTasks):
             StoreNotHeld: the task is not here, or not restored yet.
         """
         copy = self._copies.get(task)
-        if copy is None or task in self.restoring_tasks():
+        if copy is None or (task in self.restoring_tasks() and not copy.phase.is_settled):
             raise no_copy(task, is_assigned=task in self.active | self.standby)
         return TaskState(copy, self._layout, self._access)
 
