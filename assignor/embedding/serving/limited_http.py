@@ -7,8 +7,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
+from assignor.errors import ConfigError
 from assignor.logs import line_logger
-from encoding import HostInfo
+from assignor.rebalance import parse_endpoint
+from encoding import HostInfo, shown
 
 _log = line_logger(__name__)
 
@@ -23,6 +25,18 @@ _QUIET.disabled = True
 
 Application = Callable[[Mapping[str, Any], Callable[..., object]], Any]
 """By WSGI (PEP 3333)."""
+
+
+def listening_address(endpoint: str) -> HostInfo:
+    """Return where to listen.
+
+    Raises:
+        ConfigError: the endpoint is not `host:port`.
+    """
+    found = parse_endpoint(endpoint)
+    if found is None:
+        raise ConfigError(f"endpoint {shown(repr(endpoint))} is not host:port")
+    return found
 
 
 class LimitedServer:

@@ -5,11 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Self
 
 from assignor.embedding.serving.health import Health
-from assignor.embedding.serving.limited_http import LimitedServer
-from assignor.errors import ConfigError
+from assignor.embedding.serving.limited_http import LimitedServer, listening_address
 from assignor.logs import line_logger
-from assignor.rebalance import parse_endpoint
-from encoding import shown
 
 _log = line_logger(__name__)
 
@@ -47,13 +44,10 @@ class ProbeServer:
         health: Callable[[], Health],
         metrics: Callable[[], tuple[str, bytes]] | None = None,
     ) -> None:
-        own = parse_endpoint(endpoint)
-        if own is None:
-            raise ConfigError(f"endpoint {shown(repr(endpoint))} is not host:port")
         self._health = health
         self._metrics = metrics
         self._server = LimitedServer(
-            own,
+            listening_address(endpoint),
             self._respond,
             connections=_CONNECTIONS,
             threads=_THREADS,

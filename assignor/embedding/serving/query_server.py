@@ -19,11 +19,10 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 from assignor.config import refused
 from assignor.embedding.errors import StoreNotHeld
 from assignor.embedding.queries import KeyHosts, Partitioner, partition_for_key
-from assignor.embedding.serving.limited_http import LimitedServer
+from assignor.embedding.serving.limited_http import LimitedServer, listening_address
 from assignor.embedding.state_stores import StateStore, TaskState, TaskStores
-from assignor.errors import ConfigError, MissingSourceTopic
+from assignor.errors import MissingSourceTopic
 from assignor.logs import line_logger
-from assignor.rebalance import parse_endpoint
 from encoding import HostInfo, shown
 
 _log = line_logger(__name__)
@@ -130,10 +129,7 @@ class QueryServer:
         limits: QueryLimits = _LIMITS,
         partitioner: Partitioner = partition_for_key,
     ) -> None:
-        own = parse_endpoint(endpoint)
-        if own is None:
-            raise ConfigError(f"endpoint {shown(repr(endpoint))} is not host:port")
-        self._own = own
+        self._own = own = listening_address(endpoint)
         self._assignor = assignor
         self._stores = stores
         self._store = store
