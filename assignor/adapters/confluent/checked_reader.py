@@ -111,12 +111,12 @@ class CheckedReader(confluent_kafka.Consumer):
         """
         begins = list(map(stored.begin, partitions))
         logical = [each for each in begins if each.offset in (OFFSET_BEGINNING, OFFSET_END)]
-        told = {}
+        looked_up = {}
         with suppress(KafkaException):  # not in time: librdkafka asks
             # Both are timestamps of ListOffsets, too.
             found = super().offsets_for_times(logical, _LOOK_UP_S) if logical else []
-            told = {partition_of(each): each for each in found if each.error is None}
-        return [stored.begin(told.get(partition_of(each), each)) for each in begins]
+            looked_up = {partition_of(each): each for each in found if each.error is None}
+        return [stored.begin(looked_up.get(partition_of(each), each)) for each in begins]
 
     @in_turn
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:

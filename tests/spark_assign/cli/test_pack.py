@@ -77,11 +77,11 @@ def test_files_of_the_user_and_links_stay_here(tmp_path, monkeypatch):
     (package / "inner").mkdir(parents=True)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    (elsewhere / "secret.py").write_text("key")
+    (elsewhere / "secret.py").write_text("key", encoding="utf-8")
     for name in ("__init__.py", "inner/__init__.py", "inner/module.py"):
-        (package / name).write_text("")
+        (package / name).write_text("", encoding="utf-8")
     for name in (".env", "id_rsa", "credentials.json", "notes.txt", ".hidden.py", "a-copy.py"):
-        (package / name).write_text("key")
+        (package / name).write_text("key", encoding="utf-8")
     (package / "link.py").symlink_to(elsewhere / "secret.py")
     (package / "linked").symlink_to(elsewhere, target_is_directory=True)
     monkeypatch.setattr("spark_assign.cli.pack.PACKAGES", ("encoding",))
