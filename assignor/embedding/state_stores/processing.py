@@ -205,15 +205,11 @@ class HeldProcessing:
                 self.slow.cut_off()
                 return
             each.batch.begin_record()
-            try:
-                self._process((partition, offset), record, state, handle)
-            except Exception as error:  # noqa: BLE001 raised, unless the application skips the record
-                each.batch.take_last()
-                failure = self._failure(each, (partition, offset), record, error)
-                if failure is not None:
-                    # The records before it count, so that the next call begins with this one.
-                    self._write(opened)
-                    raise failure from failure.__cause__
+            failure = self._failure(each, (partition, offset), record, state, handle)
+            if failure is not None:
+                # The records before it count, so that the next call begins with this one.
+                self._write(opened)
+                raise failure  # outside of an `except`, which would change what it follows from
             if each.batch.has_earlier and each.batch.size > self._commit_size:
                 # Each commit fits into one record, unless a single input record writes too much.
                 resume = each.batch.take_last()
@@ -257,9 +253,21 @@ class HeldProcessing:
         each: OpenBatch,
         place: tuple[TopicPartition, int],
         record: Any,
-        error: Exception,
+        state: TaskState,
+        handle: Handler,
     ) -> Exception | None:
-        """Return what to raise for a record; None: it counts as processed, without writes."""
+        """Call the function; return what to raise for a record. None: it counts as processed."""
+        try:
+            self._process(place, record, state, handle)
+        except Exception as error:  # noqa: BLE001 returned, unless the application skips the record
+            each.batch.take_last()
+            return self._decision(each, place, record, error)
+        return None
+
+    def _decision(
+        self, each: OpenBatch, place: tuple[TopicPartition, int], record: Any, error: Exception
+    ) -> Exception | None:
+        """Return what to raise for a bad record; None: it counts as processed, without writes."""
         self.work.current = *place, time.monotonic()
         try:
             if not self._bad.passes(each.copy.task, record, error, self._access.send):
