@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from assignor.config import check_has_run
@@ -106,15 +106,18 @@ class Work:
     """What a member has processed since it began, for other threads to read.
 
     Attributes:
-        records: task -> records, without those that its state had already.
+        ended: why no loop processes records; "": one does.
+        records: task -> records, without those that its state had already. Records whose commit
+            has failed count again, as in Kafka Streams' `process-total`.
         bad_records: (stage, "skip" or "dead letter") -> records that were not processed.
-        commits: of tasks' batches to their changelogs.
+        commits: of records, to changelogs; as Kafka Streams' `commit-total` without idle ones.
         commit_s: seconds that they took together.
         current: the record that is being processed, and since when (`time.monotonic()`).
         waits: why a write failed that is tried again; "": none did.
     """
 
-    def __init__(self, bad_records: Mapping[tuple[BadRecordStage, str], int]) -> None:
+    def __init__(self, bad_records: Counter[tuple[BadRecordStage, str]]) -> None:
+        self.ended = "the loop that processes records has not begun"
         self.records: Counter[TaskId] = Counter()
         self.bad_records = bad_records
         self.commits = 0
@@ -170,6 +173,7 @@ class HeldProcessing:
             Divided: as `write_running`; so are the errors of `write_batches`.
             Exception: of `handle`; the records before it are written.
         """
+        self.work.ended = ""
         opened = [OpenBatch(copy) for copy in copies]
         try:
             for each in opened:
@@ -307,9 +311,11 @@ class HeldProcessing:
         """
         begin_s = time.monotonic()
         try:
+            is_idle = not any(each.inputs for each in opened)
             write_running(self._access, opened, limit=self._commit_size)
-            self.work.commits += 1
-            self.work.commit_s += time.monotonic() - begin_s
+            if not is_idle:
+                self.work.commits += 1
+                self.work.commit_s += time.monotonic() - begin_s
         except Divided as error:
             self._commit_size = error.limit
             raise
