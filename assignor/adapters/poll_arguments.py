@@ -1,14 +1,17 @@
 """Arguments of poll loops, and what they check, of all clients."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 from assignor.adapters.membership import EmbeddedMember
 from assignor.config import is_deferred, refused
 from assignor.embedding import LEFT_GROUP, MemberStopped
+from assignor.errors import ConfigError
+
+_Member = TypeVar("_Member", bound=EmbeddedMember)
 
 
 def stop_event(stop: threading.Event | None) -> threading.Event:
@@ -81,3 +84,27 @@ def check_offsets(next_offsets: object, *, with_metadata: bool = False) -> None:
         is_whole = isinstance(offset, Integral) and not isinstance(offset, bool)
         if not is_whole or offset < 0:
             raise refused(f"the offset of {partition}", offset, "a whole number, 0 or more")
+
+
+def attached_member(
+    kind: type[_Member], given: _Member | None, consumer: object, listed: Sequence[object]
+) -> _Member:
+    """Return the member that is attached to a consumer.
+
+    Args:
+        kind: the `StreamsAssignor` of the adapter.
+        given: by the application; None: the one among `listed`.
+        consumer: of the adapter's client.
+        listed: its assignors.
+
+    Raises:
+        ConfigError: there is none, or it is not attached to this consumer.
+    """
+    member = given or next((each for each in listed if isinstance(each, kind)), None)
+    if member is None:
+        raise ConfigError(
+            "this consumer has no StreamsAssignor; make it with streams_consumer, or with"
+            " partition_assignment_strategy=[assignor]"
+        )
+    member.check_attached_to(consumer)
+    return member

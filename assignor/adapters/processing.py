@@ -18,7 +18,7 @@ from uuid import UUID
 from assignor.adapters.membership import EmbeddedMember
 from assignor.adapters.poll_arguments import check_member, is_closed
 from assignor.adapters.threads import LOOP_END
-from assignor.embedding import Handler, TaskStores
+from assignor.embedding import Handler, TaskStores, error_text
 from assignor.embedding.loops import (
     DeletedTopics,
     InputWatch,
@@ -220,8 +220,13 @@ class BlockingLoop:
     def run(self, stores: TaskStores, handle: Handler) -> None:
         """Process and commit what polls return, as `TaskEngine.tasks`."""
         LOOP_END.set(self._ended)
+        stores.work.ended = ""
         try:
             result_of(self._engine.tasks(stores, handle))
+            stores.work.ended = "it was stopped"
+        except BaseException as error:
+            stores.work.ended = error_text(error)
+            raise
         finally:
             LOOP_END.set(None)
 

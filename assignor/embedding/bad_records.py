@@ -52,8 +52,8 @@ class BadRecordAction(Enum):
 class DeadLetter:
     """The record is written to a topic, which exists, and skipped.
 
-    It gets the key, value and headers of the record, and the headers of KIP-1034, such as
-    `__streams.errors.exception`.
+    It gets the key, value, timestamp and headers of the record, and the headers of KIP-1034, such
+    as `__streams.errors.exception`.
 
     Attributes:
         topic: its name.
@@ -78,6 +78,7 @@ class BadRecord:
         stage: what could not be done with it.
         task: that reads it.
         topic, partition, offset: where it is.
+        timestamp_ms: of the record, in ms since 1970; None: it has none.
         key, value: as they were read; bytes or None, unless the client has deserializers.
         headers: names and values.
         error: what was raised.
@@ -88,6 +89,7 @@ class BadRecord:
     topic: str
     partition: int
     offset: int
+    timestamp_ms: int | None
     key: Any
     value: Any
     headers: tuple[tuple[str, bytes | None], ...]
@@ -104,7 +106,7 @@ OnBadRecord = Action | Callable[[BadRecord], Action]
 """What becomes of all bad records, or a function that says it for each."""
 
 Send = Callable[..., None]
-"""Begins to write a record: topic, key, value, partition, and headers by name."""
+"""Begins to write a record: topic, key, value, partition; headers and timestamp_ms by name."""
 
 
 class BadRecords:
@@ -163,7 +165,6 @@ class BadRecords:
             _log.error("%s: %s%s", bad.place, what, error_text(error))
             return False
         if isinstance(action, DeadLetter):
-            self._check_no_input(action)
             _send(action, bad, send)
             done = f"is written to {action.topic}, and skipped"
         elif action is BadRecordAction.SKIP:
@@ -193,13 +194,15 @@ class BadRecords:
         if isinstance(self._given, Action):
             return self._given
         try:
-            return self._given(bad)
+            action = self._given(bad)
         except Exception as error:
             if is_interrupt(error):
                 raise
             # Its own error might be one of the client, after which a loop tries again.
             why = f"on_bad_record has raised {error_text(error)} for {bad.place}"
             raise RuntimeError(why) from error
+        self._check_no_input(action)
+        return action
 
 
 def value_of(record: Any, name: str) -> Any:
@@ -208,19 +211,27 @@ def value_of(record: Any, name: str) -> Any:
     return value() if callable(value) else value
 
 
+def time_of(record: Any) -> int:
+    """Return the timestamp of a record of any client, in ms; -1: it has none."""
+    time_ms = record.timestamp
+    found = time_ms()[1] if callable(time_ms) else time_ms
+    return -1 if found is None else int(found)  # message format v0 has no times
+
+
 def _bad_record(task: TaskId, record: Any, error: Exception) -> BadRecord:
     stage = BadRecordStage.PROCESSING
     if isinstance(error, OutputTooLarge | RecordTooLarge):
         stage = BadRecordStage.PRODUCTION
     elif isinstance(error, UnreadableRecord):
         stage = BadRecordStage.DESERIALIZATION
-    headers = value_of(record, "headers")
+    headers, time_ms = value_of(record, "headers"), time_of(record)
     return BadRecord(
         stage=stage,
         task=task,
         topic=value_of(record, "topic"),
         partition=value_of(record, "partition"),
         offset=value_of(record, "offset"),
+        timestamp_ms=None if time_ms < 0 else time_ms,
         key=value_of(record, "key"),
         value=value_of(record, "value"),
         headers=() if headers in (None, "?") else tuple((name, value) for name, value in headers),
@@ -259,7 +270,7 @@ def _send(letter: DeadLetter, bad: BadRecord, send: Send) -> None:
     # kafka-python writes no header of null, and no record with neither key nor value.
     headers = [(name, value or b"") for name, value in _merged(bad.headers, added)]
     value = b"" if bad.key is None and bad.value is None else bad.value
-    send(letter.topic, bad.key, value, None, headers=headers)
+    send(letter.topic, bad.key, value, None, headers=headers, timestamp_ms=bad.timestamp_ms)
 
 
 def _merged(

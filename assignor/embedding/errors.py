@@ -16,6 +16,7 @@ RebalanceError                 encoding: never raised itself
 ```
 """
 
+import inspect
 import logging
 import signal
 import traceback
@@ -209,22 +210,32 @@ def is_interrupt(error: BaseException | None) -> bool:
     """Return whether an error says nothing of where it was raised: a signal's handler raised it.
 
     It is no `Exception`, as KeyboardInterrupt, or its traceback has a handler that is installed, or
-    a function whose argument is the frame that it was called in, as only handlers have one.
+    a function that was called as a handler is: with the number of a signal, and then the frame in
+    which it was called. A function that only has this frame is none.
     """
     if error is None or not isinstance(error, Exception):
         return error is not None
     installed = {getattr(signal.getsignal(n), "__code__", None) for n in signal.valid_signals()}
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     return any(
-        frame.f_code in installed or _has_argument(frame, caller)
+        frame.f_code in installed or _is_called_by_signal(frame, caller)
         for caller, frame in pairwise(frames)
     )
 
 
-def _has_argument(frame: FrameType, wanted: object) -> bool:
-    values = [*frame.f_locals.values()]
-    more = [each for value in values if type(value) is tuple for each in value]
-    return any(value is wanted for value in values + more)
+def _is_called_by_signal(frame: FrameType, caller: FrameType) -> bool:
+    code, values = frame.f_code, frame.f_locals
+    names = code.co_varnames[: code.co_argcount]
+    # What a handler has deleted is the number.
+    arguments = [values.get(name, signal.SIGTERM) for name in names]
+    if code.co_flags & inspect.CO_VARARGS:
+        rest = values.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount])
+        arguments += rest if type(rest) is tuple else ()
+    numbers = signal.valid_signals()
+    return any(
+        after is caller and type(before) in {int, signal.Signals} and before in numbers
+        for before, after in pairwise(arguments)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,12 +29,10 @@ class RunningTasks(TasksListener):
 
     Attributes:
         active, standby: tasks of the last assignment.
-        has_assignment: whether the group has ever given the member an assignment.
         suspended: tasks that were revoked and may come back: the next assignment says whether they
             stay. Keep their state until then, process nothing of them and write nothing.
     """
 
-    has_assignment = False
     # Whether the application has asked which tasks are fresh, and whether it has restored any.
     _asks = _restores = False
 
@@ -62,7 +60,6 @@ class RunningTasks(TasksListener):
             self._kept &= active.keys()
             self.active, self.standby = frozenset(active), frozenset(standby)
             self.suspended = _NONE
-            self.has_assignment = True
         says = f"active tasks: {listed_tasks(active)}; standby tasks: {listed_tasks(standby)}"
         last, self._assigned = self._assigned, says
         if says != last:

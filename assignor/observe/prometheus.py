@@ -20,24 +20,28 @@ streams_rebalance_leader_waiting_partitions        partitions that wait for anot
 streams_rebalance_leader_bytes                     size of all assignments together
 ```
 
-All metrics have the labels `group` and `client_id`, like Kafka's consumer metrics.
+Counters begin at 0. `leader_members`, `leader_waiting_partitions` and `leader_bytes` have a value
+while the member is the leader, and none else. All metrics have the labels `group` and `client_id`,
+like Kafka's consumer metrics.
 """
 
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
 from assignor.observe.events import AnswersDecided, MembershipLost
-from assignor.observe.rebalances import RebalanceEnd, RebalanceHook
+from assignor.observe.rebalances import Outcome, RebalanceEnd, RebalanceHook
 
 _PREFIX = "streams_rebalance"
 _LABELS = ("group", "client_id")
 # A rebalance takes tenths of a second, or waits for a slow member or a session timeout.
 _REBALANCE_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+_KINDS = ("all", "future", "quarantined", "waiting")  # of members, as a leader sees them
 _DECIDING_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 
 
@@ -129,6 +133,15 @@ class PrometheusHook(RebalanceHook):
         self._metrics = _metrics_of(registry)
         self._who = (group, client_id)
         self._now = now
+        metrics, who = self._metrics, self._who
+        # From the start: `increase` misses the first event of a series.
+        counters = (metrics.lost, metrics.failed, metrics.leader_assignments, metrics.leader_errors)
+        for each in (*counters, metrics.leader_moved, metrics.seconds, metrics.leader_seconds):
+            each.labels(*who)
+        for outcome in Outcome:
+            metrics.rebalances.labels(*who, outcome.value)
+        for kind in ("gained", "lost"):
+            metrics.moves.labels(*who, kind)
 
     def on_rebalance_end(self, end: RebalanceEnd) -> None:
         """Count the rebalance, and set the member's versions, tasks and sizes."""
@@ -154,6 +167,8 @@ class PrometheusHook(RebalanceHook):
         metrics.moves.labels(*who, "lost").inc(len(end.lost_tasks))
         metrics.size.labels(*who, "subscription").set(end.subscription_size)
         metrics.size.labels(*who, "assignment").set(end.assignment_size)
+        if not end.is_leader:
+            self._remove_gauges_of_leader()
 
     def on_assignment_completed(self, decided: AnswersDecided) -> None:
         """Count an assignment that this member computed as the leader."""
@@ -161,27 +176,38 @@ class PrometheusHook(RebalanceHook):
         metrics.leader_assignments.labels(*who).inc()
         metrics.leader_seconds.labels(*who).observe(decided.seconds)
         metrics.leader_moved.labels(*who).inc(decided.moved_tasks)
-        for kind, count in (
-            ("all", decided.members),
-            ("future", len(decided.future_members)),
-            ("quarantined", len(decided.quarantined_members)),
-            ("waiting", len(decided.waiting_members)),
-        ):
+        counts = (
+            decided.members,
+            len(decided.future_members),
+            len(decided.quarantined_members),
+            len(decided.waiting_members),
+        )
+        for kind, count in zip(_KINDS, counts, strict=True):
             metrics.leader_members.labels(*who, kind).set(count)
         metrics.leader_waiting.labels(*who).set(decided.waiting_partitions)
         metrics.leader_size.labels(*who).set(decided.size)
+
+    def _remove_gauges_of_leader(self) -> None:
+        """Remove what another member shows now, or none."""
+        with suppress(KeyError):  # it has not led
+            self._metrics.leader_waiting.remove(*self._who)
+            self._metrics.leader_size.remove(*self._who)
+            for kind in _KINDS:
+                self._metrics.leader_members.remove(*self._who, kind)
 
     def on_assignment_error(self, why: str) -> None:  # noqa: ARG002 a sentence is no label
         """Count that the leader found no valid assignment."""
         self._metrics.leader_errors.labels(*self._who).inc()
 
     def on_membership_lost(self, lost: MembershipLost) -> None:
-        """Count the loss, and set the member's tasks to 0."""
+        """Count the loss, and set the member's tasks to 0; it leads no more."""
+        self._remove_gauges_of_leader()
         self._metrics.lost.labels(*self._who).inc()
         self._metrics.moves.labels(*self._who, "lost").inc(len(lost.active_tasks))
         for kind in ("active", "standby", "warmup"):
             self._metrics.tasks.labels(*self._who, kind).set(0)
 
     def on_member_failed(self, why: str) -> None:  # noqa: ARG002 a sentence is no label
-        """Count the failure."""
+        """Count the failure; it leads no more."""
+        self._remove_gauges_of_leader()
         self._metrics.failed.labels(*self._who).inc()

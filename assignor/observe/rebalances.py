@@ -73,6 +73,7 @@ class RebalanceEnd:
         subscription_size, assignment_size: in bytes.
         seconds: time from the first JoinGroup of this rebalance until the application was notified.
         joins: number of JoinGroups in this rebalance.
+        is_leader: the member has computed the assignments of this generation.
     """
 
     generation: int
@@ -91,6 +92,7 @@ class RebalanceEnd:
     assignment_size: int
     seconds: float
     joins: int
+    is_leader: bool = False
 
 
 class RebalanceHook:
@@ -136,6 +138,7 @@ class RebalanceWatch:
         self._taken: AssignmentTaken | None = None
         self._rejoin: RejoinRequested | None = None
         self._refused = ""
+        self._leads = False
         self._active: frozenset[TaskId] = frozenset()
 
     def __call__(self, observation: Observation) -> None:
@@ -152,6 +155,7 @@ class RebalanceWatch:
             case AnswerHandled(generation=generation):
                 self._end(generation)
             case AnswersDecided():
+                self._leads = True
                 self._tell(lambda hook: hook.on_assignment_completed(observation))
             case AssignmentFailed(why=why):
                 self._tell(lambda hook: hook.on_assignment_error(why))
@@ -165,6 +169,7 @@ class RebalanceWatch:
         self._wrote = wrote
         self._taken = self._rejoin = None
         self._refused = ""
+        self._leads = False
         self._joins += 1
         if self._joins > 1:
             return
@@ -198,6 +203,7 @@ class RebalanceWatch:
             assignment_size=0 if taken is None else taken.size,
             seconds=self._clock() - self._began_s if self._joins else 0.0,
             joins=self._joins,
+            is_leader=self._leads,
         )
         self._active = active
         self._joins = 0

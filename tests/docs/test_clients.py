@@ -1,7 +1,10 @@
 """The loops of docs/clients.md and docs/embedding.md, run on an embedded broker."""
 
 import asyncio
+import socket
 import threading
+from contextlib import ExitStack, suppress
+from urllib.request import urlopen
 
 import pytest
 from confluent_kafka import Producer
@@ -30,6 +33,14 @@ def test_the_poll_loop_of_the_page_processes_commits_and_ends():
             thread.join()
         assert committed(broker, group="confluent-words") == dict.fromkeys(range(4), 2)
         assert broker.groups()["confluent-words"].members == ()
+
+
+def free_ports(number):
+    with ExitStack() as taken:
+        sockets = [taken.enter_context(socket.socket()) for _ in range(number)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
 
 
 def with_confluent(page, servers, directory, is_counted):
@@ -72,3 +83,33 @@ def test_the_loops_with_state_stores_count_commit_and_end(run, tmp_path):
         run(page, servers, tmp_path, lambda: committed(broker, group="word-count") == done)
         assert broker.groups()["word-count"].members == ()
     assert len(list(tmp_path.rglob("counts.db"))) == 4
+
+
+def test_the_loop_that_is_served_answers_probes_queries_and_metrics(tmp_path):
+    page, stop = {}, threading.Event()
+    [block] = [each for each in blocks(ROOT / "docs/production.md") if "ServedMember" in each.body]
+    exec(compile(block.body, str(block), "exec"), page)  # noqa: S102 a page of this project
+    endpoint, probes = (f"127.0.0.1:{port}" for port in free_ports(2))
+
+    def get(where, path):
+        with suppress(OSError):
+            return urlopen(f"http://{where}{path}").read().decode()
+
+    with running_broker(BrokerConfig(topics={"words": 1})) as broker:
+        servers = servers_of(broker)
+        producer = Producer({"bootstrap.servers": servers, "log_level": 0})
+        producer.produce("words", key=b"ada")
+        assert producer.flush(LIMIT_S) == 0
+        arguments = (servers, tmp_path, endpoint, probes, stop)
+        thread = threading.Thread(target=page["run"], args=arguments)
+        thread.start()
+        try:
+            until(lambda: get(probes, "/ready"))
+            until(lambda: get(endpoint, "/ada") == "1")
+            metrics = get(probes, "/metrics")
+        finally:
+            stop.set()
+            thread.join()
+    who = 'client_id="one",group="word-count"'
+    assert f'streams_application_records_total{{{who},task="0_0"}} 1.0' in metrics
+    assert f"streams_rebalance_membership_lost_total{{{who}}} 0.0" in metrics

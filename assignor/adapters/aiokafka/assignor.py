@@ -8,6 +8,7 @@ Keep a call of `getmany` or `getone` pending: a member that fetches nothing for
 """
 
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import Any
 
 from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -76,6 +77,9 @@ class StreamsAssignor(EmbeddedMember):
             )
         self._attach_to(consumer, group_id=group_id, listed=listed)
         self._port = AiokafkaPort(consumer)
+        client = getattr(consumer, "_client", None)
+        self.client_id = getattr(client, "_client_id", self.client_id)
+        self.poll_limit_s = getattr(consumer, "_max_poll_interval_ms", inf) / 1000
         self._hooks = CoordinatorHooks(self._port, self._membership.followups.answer_replaced)
         self._membership.connect(self._port)
         settings = access_settings(consumer)

@@ -18,8 +18,12 @@ from aiokafka.errors import KafkaError
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.port import commit_existing_topics
 from assignor.adapters.aiokafka.records import name_unreadable_records
-from assignor.adapters.membership import attached_member
-from assignor.adapters.poll_arguments import check_offsets, check_timeout, is_closed
+from assignor.adapters.poll_arguments import (
+    attached_member,
+    check_offsets,
+    check_timeout,
+    is_closed,
+)
 from assignor.adapters.processing import GroupConsumer, await_out, consumed, own_resets
 from assignor.config import refused
 from assignor.embedding import COMMIT_METADATA, MemberStopped

@@ -38,6 +38,8 @@ _log = line_logger(__name__)
 
 # aiokafka's generation of a member that has not joined yet, or that the group removed.
 _NO_GENERATION = -1
+# When a coordinator was last heard (`time.monotonic()`): an attribute of the client's coordinator.
+_HEARD = "assignor_heard_s"
 # Between two requests for the metadata of topics that do not exist.
 _ASK_AGAIN_S = 5.0
 _NO_ANSWER: bytes = ConsumerProtocolMemberAssignment(0, [], b"").encode()
@@ -106,6 +108,16 @@ class AiokafkaPort:
         """The consumer's `group_instance_id`."""
         instance_id: str | None = getattr(self._consumer(), "_group_instance_id", None)
         return instance_id
+
+    def unheard_s(self) -> float:
+        """Seconds since a coordinator answered a member in a session; 0.0 within the timeout."""
+        heard_s: float | None = getattr(self.coordinator, _HEARD, None)
+        # A join is answered once all members have joined, and sends no heartbeats meanwhile.
+        has_coordinator = getattr(self.coordinator, "coordinator_id", None) is not None
+        if heard_s is None or (has_coordinator and self.is_rebalancing()):
+            return 0.0
+        silent_s = time.monotonic() - heard_s
+        return silent_s if silent_s > self.coordinator._session_timeout_ms / 1000 else 0.0  # noqa: SLF001 no public way
 
     def ask_for_topics(self) -> None:
         """Have the client of a leader ask for metadata until it knows all topics that it reads.
@@ -246,22 +258,21 @@ def _keep_heartbeats(coordinator: Any) -> None:
     )
     if beat is None or send is None:
         return
-    heard_s = 0.0
 
     async def heard() -> bool:
-        nonlocal heard_s
         is_heard = bool(await send())
-        heard_s = time.monotonic() if is_heard else heard_s
+        if is_heard:
+            setattr(coordinator, _HEARD, time.monotonic())
         return is_heard
 
     async def beat_again() -> None:
-        nonlocal heard_s
-        heard_s = time.monotonic()
+        setattr(coordinator, _HEARD, time.monotonic())
         while True:
             try:
                 await beat()
             except KafkaError as error:
-                is_silent = time.monotonic() - heard_s > coordinator._session_timeout_ms / 1000  # noqa: SLF001 as above
+                silent_s = time.monotonic() - getattr(coordinator, _HEARD)
+                is_silent = silent_s > coordinator._session_timeout_ms / 1000  # noqa: SLF001 as above
                 if is_silent or fatal_reason(error) is not None:
                     raise
                 _log.warning("a heartbeat failed (%s); the next one follows", error_text(error))

@@ -113,6 +113,8 @@ def new_assignor(
     assignor = StreamsAssignor(
         topology, application_id=settings.group_id, topologies=topologies, **given
     )
+    assignor.client_id = settings.member["client_id"]  # for what is served before it has joined
+    assignor.poll_limit_s = settings.max_poll_interval_s
     assignor.not_attached = "the consumer has not joined its group; subscribe it, and poll"
     return assignor
 

@@ -6,9 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
-from importlib.util import find_spec
-from typing import Any, Final, Self, Unpack
+from typing import Any, Final, Unpack
 
 from kafka import KafkaConsumer
 
@@ -28,24 +26,14 @@ from assignor.config import check_handler
 from assignor.embedding import (
     InternalTopicSettings,
     MemberStopped,
-    Partitioner,
     StateStore,
     TaskState,
     TaskStores,
     check_kinds,
-    error_text,
-    partition_for_key,
 )
 from assignor.embedding.bad_records import BadRecordAction, OnBadRecord
 from assignor.embedding.loops import CLOSED
-from assignor.embedding.serving import (
-    Answer,
-    Health,
-    ProbeServer,
-    QueryLimits,
-    QueryServer,
-    health_of,
-)
+from assignor.embedding.serving import ServedMember
 from assignor.errors import ConfigError, TopologyError
 from assignor.topology import Topology
 
@@ -58,10 +46,11 @@ class ApplicationKeywords(
     """Keywords of `StreamsApplication`: options of the member, and settings of the clients."""
 
 
-class StreamsApplication:
+class StreamsApplication(ServedMember):
     """A member of a group that processes records into state stores; close it, or use it in `with`.
 
-    It is `streams_consumer`, `TaskStores`, `KafkaChangelogs` and `run_tasks` together.
+    It is `streams_consumer`, `TaskStores`, `KafkaChangelogs`, `run_tasks` and `ServedMember`
+    together.
 
     Args:
         topology: what the application processes.
@@ -125,11 +114,10 @@ class StreamsApplication:
         is_decided = on_bad_record is not BadRecordAction.FAIL
         self._handle = deserialized(client, handle) if is_decided else handle
         internal_topics = given.member.get("internal_topics") or InternalTopicSettings()
-        self._endpoint = given.member.get("endpoint")
         with ExitStack() as resources:
             access = KafkaChangelogs(**client)
             resources.callback(access.close)
-            self.stores = TaskStores(
+            kept = TaskStores(
                 topology,
                 stores,
                 application_id=group_id,
@@ -140,14 +128,15 @@ class StreamsApplication:
                 on_bad_record=on_bad_record,
                 expires=internal_topics.expires,
             )
-            resources.callback(self.stores.close)
-            given.member["listener"] = self.stores
+            resources.callback(kept.close)
+            given.member["listener"] = kept
             self.consumer = connected_consumer(
                 topology, replace(given, client=_of_consumer(client))
             )
             resources.callback(self.consumer.close)
+            super().__init__(self.consumer.assignor, kept)
+            resources.push(self._servers)
             self._resources = resources.pop_all()
-        self._ended = "`run` was not called"
         self._running, self._closing = OneThread(), threading.Event()
         self._dropped = release_if_dropped(self, self._resources.close)
 
@@ -175,100 +164,7 @@ class StreamsApplication:
         ending = signals_as_event() if stop is None else nullcontext(stop)
         with self._running, ending as ended:
             both = EitherEvent(ended, self._closing)
-            self._ended = ""
-            try:
-                run_tasks(self.consumer, self.stores, self._handle, stop=both)
-                self._ended = "it was stopped"
-            except BaseException as error:
-                self._ended = error_text(error)
-                raise
-
-    def health(self) -> Health:
-        """Return what this member does, and what has to be corrected; on any thread."""
-        return health_of(
-            self.assignor,
-            self.stores,
-            ended=self._ended,
-            handler_limit_s=self.consumer.config["max_poll_interval_ms"] / 1000,
-            unheard_s=self.assignor.unheard_s,
-        )
-
-    def ready(self) -> bool:
-        """Return whether all tasks of this member run, and nothing has to be corrected."""
-        return self.health().is_ready
-
-    def serve_probes(self, endpoint: str, *, registry: Any = None) -> None:
-        """Answer `GET /live`, `/ready` and `/health` until the application is closed.
-
-        With the extra `metrics`, `/metrics` has those of this application and all others of the
-        registry. See `ProbeServer`.
-
-        Args:
-            endpoint: `host:port` that only your infrastructure reaches, as `0.0.0.0:8080`.
-            registry: of prometheus_client; default: its own one.
-
-        Raises:
-            ConfigError: the endpoint is not `host:port`.
-            ModuleNotFoundError: the extra `http` is not installed, or, with a registry, `metrics`.
-            OSError: the endpoint cannot be listened on.
-        """
-        metrics = self._metrics(registry) if registry or find_spec("prometheus_client") else None
-        server = ProbeServer(endpoint, self.health, metrics)
-        self._resources.callback(server.close)
-
-    def _metrics(self, registry: Any) -> Callable[[], tuple[str, bytes]]:
-        """Register the metrics of this application; return what all of the registry are."""
-        from prometheus_client import REGISTRY  # noqa: PLC0415 an extra
-
-        from assignor.observe.application_metrics import (  # noqa: PLC0415 an extra
-            ApplicationCollector,
-            exposition,
-        )
-
-        registry = registry or REGISTRY
-        config = self.consumer.config
-        who = {"group": config["group_id"], "client_id": config["client_id"]}
-        collector = ApplicationCollector(self, **who)
-        registry.register(collector)
-        self._resources.callback(registry.unregister, collector)
-        return partial(exposition, registry)
-
-    def serve_queries(
-        self,
-        store: StateStore[Any, Any],
-        answer: Answer,
-        *,
-        limits: QueryLimits | None = None,
-        partitioner: Partitioner = partition_for_key,
-    ) -> None:
-        """Answer `GET /KEY` on the member's endpoint until the application is closed.
-
-        See `QueryServer`: any member answers, with the state of the one that has the key.
-
-        Args:
-            store: whose tasks have the keys.
-            answer: called with the key, and with the stores of its task; returns the body.
-            limits: of what queries may cost; default: `QueryLimits()`.
-            partitioner: as of `hosts_for_key`: that of the producers of the store's input.
-
-        Raises:
-            ConfigError: the application was made without `endpoint=`.
-            ModuleNotFoundError: the extra `http` is not installed.
-            OSError: the endpoint cannot be listened on.
-        """
-        if self._endpoint is None:
-            raise ConfigError("queries need an address to listen on; set endpoint='host:port'")
-        limits = limits or QueryLimits()
-        server = QueryServer(
-            self._endpoint,
-            self.assignor,
-            self.stores,
-            store,
-            answer,
-            limits=limits,
-            partitioner=partitioner,
-        )
-        self._resources.callback(server.close)
+            run_tasks(self.consumer, self.stores, self._handle, stop=both)
 
     def close(self) -> None:
         """Leave the group, and release everything; twice is once.
@@ -290,14 +186,6 @@ class StreamsApplication:
             self._resources.close()
         finally:
             self._running.release()
-
-    def __enter__(self) -> Self:
-        """Return the application."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close it."""
-        self.close()
 
 
 def _of_consumer(client: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ application waits in `poll`. `assign` waits up to a second for the cluster, if t
 the leader knows are old; the others never do.
 """
 
+from math import inf
 from typing import Any, Final
 
 from kafka import KafkaConsumer
@@ -87,6 +88,8 @@ class StreamsAssignor(EmbeddedMember):
         self._port = KafkaPythonPort(consumer, coordinator)
         self._membership.connect(self._port)
         if config:
+            self.client_id = str(config.get("client_id", ""))
+            self.poll_limit_s = config.get("max_poll_interval_ms", inf) / 1000
             settings = admin_settings(config)
             self._membership.resources.cluster.patience_s = _PATIENCE_S
             self._membership.watch_cluster(lambda: KafkaAdminAccess(settings, group_id=group_id))
@@ -99,11 +102,6 @@ class StreamsAssignor(EmbeddedMember):
         has as well.
         """
         return self._port is not None and self._port.is_silent()
-
-    @property
-    def unheard_s(self) -> float:
-        """Seconds since the coordinator answered a heartbeat; 0.0 within the session timeout."""
-        return 0.0 if self._port is None else self._port.unheard_s()
 
     # What kafka-python calls
 

@@ -104,9 +104,11 @@ class KafkaChangelogs:
         partition: int | None,
         *,
         headers: Headers = (),
+        timestamp_ms: int | None = None,
     ) -> None:
         """Begin to write a record to any topic."""
-        self._producer.send(topic, key, value, partition, headers=headers)
+        send = self._producer.send
+        send(topic, key, value, partition, headers=headers, timestamp_ms=timestamp_ms)
 
     def flush(self) -> None:
         """Wait until all replicas in sync have every record of `send`."""

@@ -25,8 +25,13 @@ from kafka.structs import OffsetAndMetadata
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.ranges import log_ranges, refresh_metadata, topic_id
 from assignor.adapters.kafka_python.records import drop_fetched
-from assignor.adapters.membership import attached_member
-from assignor.adapters.poll_arguments import check_offsets, check_timeout, is_closed, stop_event
+from assignor.adapters.poll_arguments import (
+    attached_member,
+    check_offsets,
+    check_timeout,
+    is_closed,
+    stop_event,
+)
 from assignor.adapters.processing import BlockingLoop, GroupConsumer, consumed, own_resets
 from assignor.adapters.threads import runs_on_io_thread
 from assignor.embedding import COMMIT_METADATA, ListenerFailed, MemberStopped

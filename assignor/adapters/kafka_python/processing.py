@@ -8,8 +8,7 @@ from kafka.serializer import Deserializer
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.polling import POLL_MS, check_client, consumer_loop
-from assignor.adapters.membership import attached_member
-from assignor.adapters.poll_arguments import stop_event
+from assignor.adapters.poll_arguments import attached_member, stop_event
 from assignor.config import check_handler, refused
 from assignor.embedding import (
     TaskState,

@@ -136,9 +136,10 @@ class ReplacedProducer:
         partition: int | None,
         *,
         headers: Headers = (),
+        timestamp_ms: int | None = None,
     ) -> None:
         """Begin to write a record to any topic; raise as `append`."""
-        options = {"partition": partition, "headers": [*headers]}
+        options = {"partition": partition, "headers": [*headers], "timestamp_ms": timestamp_ms}
         self.unflushed.append(self._begin("topic", topic, value, key, **options))
 
     def flush(self) -> None:

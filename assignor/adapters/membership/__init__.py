@@ -10,7 +10,6 @@ from assignor.adapters.membership.client_bytes import readable_metadata, unusabl
 from assignor.adapters.membership.core import MembershipCore
 from assignor.adapters.membership.embedded import (
     EmbeddedMember,
-    attached_member,
     new_membership,
 )
 from assignor.adapters.membership.keywords import (
@@ -52,7 +51,6 @@ __all__ = [
     "MembershipCore",
     "Reporter",
     "Resources",
-    "attached_member",
     "check_listed",
     "check_option",
     "documented",

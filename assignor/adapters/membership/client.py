@@ -38,6 +38,9 @@ class ClientPort(Protocol):
     def group_instance_id(self) -> str | None:
         """Instance id of a static member (`group.instance.id`); None for a dynamic one."""
 
+    def unheard_s(self) -> float:
+        """Seconds since a coordinator answered a member in a session; 0.0 within the timeout."""
+
     def start_timer(self, delay_s: float, call: Callable[[], None]) -> Cancellable:
         """Have `call` called in `delay_s` seconds, on a thread or the client's event loop."""
 

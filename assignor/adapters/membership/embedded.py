@@ -5,7 +5,8 @@ import os
 import weakref
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, Unpack
+from math import inf
+from typing import Any, Unpack
 
 from assignor.adapters.membership.client import check_listed
 from assignor.adapters.membership.core import MembershipCore
@@ -90,9 +91,6 @@ def _membership(options: MemberOptions, directory: ProcessDirectory | None) -> M
     )
 
 
-_Member = TypeVar("_Member", bound="EmbeddedMember")
-
-
 class EmbeddedMember:
     """A group member, whatever its client; the base of every `StreamsAssignor`.
 
@@ -103,6 +101,10 @@ class EmbeddedMember:
         topologies: several versions of the topology instead, for a program that can run each of
             them; `topology.version` is then a feature level of the group.
         options: keyword options; the docstring of each subclass lists them.
+
+    Attributes:
+        client_id: of the consumer; "" before it is known.
+        poll_limit_s: its `max.poll.interval.ms`, in seconds.
 
     Raises:
         StateDirectoryLocked: another process works in the directory.
@@ -140,6 +142,7 @@ class EmbeddedMember:
         self._consumer: weakref.ref[Any] | None = None
         self._pid = os.getpid()
         self._is_closed = False
+        self.client_id, self.poll_limit_s = "", inf
 
     @property
     def tasks(self) -> TasksHeld:
@@ -194,6 +197,22 @@ class EmbeddedMember:
     def stopped(self) -> tuple[str, ...]:
         """Why some tasks run on no member until something is corrected; `failed` stays None."""
         return (*self._membership.resources.cluster.problems, *self._membership.warnings.missing)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the member has the tasks that the group gives it, after its first answers."""
+        return self._membership.reporter.first_tasks.has_them(may_wait=self.is_cooperative)
+
+    @property
+    def endpoint(self) -> str | None:
+        """Where this member answers queries, as given."""
+        return self._options.identity.endpoint
+
+    @property
+    def unheard_s(self) -> float:
+        """Seconds since the coordinator answered a heartbeat; 0.0 within the session timeout."""
+        client = self._membership.followups.client
+        return 0.0 if client is None else client.unheard_s()
 
     @property
     def failures(self) -> list[str]:
@@ -322,27 +341,3 @@ class EmbeddedMember:
 _OF_ANOTHER = (
     "this StreamsAssignor is attached to another consumer; create one assignor for each consumer"
 )
-
-
-def attached_member(
-    kind: type[_Member], given: _Member | None, consumer: object, listed: Sequence[object]
-) -> _Member:
-    """Return the member that is attached to a consumer.
-
-    Args:
-        kind: the `StreamsAssignor` of the adapter.
-        given: by the application; None: the one among `listed`.
-        consumer: of the adapter's client.
-        listed: its assignors.
-
-    Raises:
-        ConfigError: there is none, or it is not attached to this consumer.
-    """
-    member = given or next((each for each in listed if isinstance(each, kind)), None)
-    if member is None:
-        raise ConfigError(
-            "this consumer has no StreamsAssignor; make it with streams_consumer, or with"
-            " partition_assignment_strategy=[assignor]"
-        )
-    member.check_attached_to(consumer)
-    return member

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from math import inf
 
 from assignor.adapters.membership.core import Taken
 from assignor.embedding import ListenerFailed, is_interrupt
@@ -11,8 +12,11 @@ from assignor.observe import (
     AssignmentTaken,
     LoggingHook,
     MemberFailed,
+    MembershipLost,
     Observation,
     Observer,
+    Outcome,
+    RebalanceEnd,
     RebalanceHook,
     RebalanceWatch,
 )
@@ -30,6 +34,41 @@ from probing import Content
 _log = line_logger(__name__)
 
 _KEPT_FAILURES = 20
+# A member that gives up a task joins again with its next poll, and others hear of that by a
+# heartbeat, every 3 s by default.
+_HANDOVER_S = 10.0
+
+
+class FirstTasks(RebalanceHook):
+    """Whether a member has the tasks that the group gives it, after its first answers.
+
+    The first answers may give none, and better ones follow at once: the first leader does not know
+    the topics yet, and in a cooperative group other members give up the tasks first.
+
+    Args:
+        clock: a monotonic clock in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        # Since when it has tasks, and since when an answer stands that asked for no other one.
+        self._held_s = self._stands_s = inf
+
+    def on_rebalance_end(self, end: RebalanceEnd) -> None:
+        """Note tasks, and an answer after which no other one follows."""
+        has_tasks = bool(end.active_tasks or end.standby_tasks)
+        if end.outcome is Outcome.SETTLED:
+            self._stands_s = min(self._stands_s, self._clock())
+        if has_tasks and end.outcome in {Outcome.SETTLED, Outcome.FOLLOWUP}:
+            self._held_s = min(self._held_s, self._clock())
+
+    def on_membership_lost(self, lost: MembershipLost) -> None:  # noqa: ARG002 whatever it had
+        """Begin anew."""
+        self._held_s = self._stands_s = inf
+
+    def has_them(self, *, may_wait: bool) -> bool:
+        """Return whether it has its tasks; none count after a while if it `may_wait` for owners."""
+        return self._clock() >= min(self._held_s, self._stands_s + _HANDOVER_S * may_wait)
 
 
 class Reporter:
@@ -43,6 +82,7 @@ class Reporter:
     Attributes:
         listener: as given.
         observer: as given.
+        first_tasks: whether the group has given the member its tasks.
         failed: why the member ended, or None while it runs.
         failures: the last 20 failures, as sentences.
     """
@@ -55,7 +95,9 @@ class Reporter:
     ) -> None:
         self.listener = listener
         self.observer = observer
-        self._hooks = RebalanceWatch((LoggingHook(),) if hooks is None else hooks, time.monotonic)
+        self.first_tasks = FirstTasks(time.monotonic)
+        hooks = (LoggingHook(),) if hooks is None else hooks
+        self._hooks = RebalanceWatch((self.first_tasks, *hooks), time.monotonic)
         self.failed: str | None = None
         self.failures: list[str] = []
         self._listener_failed: tuple[str, BaseException] | None = None

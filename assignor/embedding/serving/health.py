@@ -23,6 +23,21 @@ class ObservedMember(Protocol):
         """Why some tasks run on no member until something is corrected."""
         ...
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has the tasks that the group gives it, after its first answers."""
+        ...
+
+    @property
+    def poll_limit_s(self) -> float:
+        """How long the function that processes records may take for one of them."""
+        ...
+
+    @property
+    def unheard_s(self) -> float:
+        """How long no coordinator has answered; 0.0: it has within the session timeout."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
@@ -31,7 +46,8 @@ class Health:
     Attributes:
         ended: why it processes nothing any more until it is started again; "": it does.
         problems: what has to be corrected; `ended` is the first, if it is set.
-        has_joined: the group has given it an assignment, which may be empty.
+        has_joined: the group has given it its tasks, which may be none; not only a first, empty
+            answer, after which another one follows.
         active: tasks that it is to process, also those that wait for the answer of a rebalance.
         running: those that it processes.
         left: task -> changelog records that its copy lacks; None: not known. Of `active` tasks that
@@ -72,27 +88,18 @@ class Health:
         }
 
 
-def health_of(
-    member: ObservedMember,
-    stores: TaskStores,
-    *,
-    ended: str,
-    handler_limit_s: float,
-    unheard_s: float,
-) -> Health:
+def health_of(member: ObservedMember, stores: TaskStores) -> Health:
     """Return the health of a member; on any thread.
 
     Args:
         member: its assignor.
         stores: its state.
-        ended: why its loop does not run; "": it does.
-        handler_limit_s: how long the function that processes records may take for one of them.
-        unheard_s: how long no coordinator has answered; 0.0: it has within the session timeout.
     """
-    ended = member.failed or ended
+    has_joined = member.is_settled  # before the tasks that it has then
+    ended, unheard_s = member.failed or stores.work.ended, member.unheard_s
     problems = [ended] if ended else []
     current = stores.work.current
-    if current is not None and (took_s := time.monotonic() - current[2]) > handler_limit_s:
+    if current is not None and (took_s := time.monotonic() - current[2]) > member.poll_limit_s:
         (topic, partition), offset, _ = current
         problems.append(
             f"the function that processes records has been at {topic} [{partition}], offset "
@@ -110,7 +117,7 @@ def health_of(
     return Health(
         ended=ended,
         problems=tuple(problems),
-        has_joined=stores.has_assignment,
+        has_joined=has_joined,
         active=frozenset(stores.active | stores.suspended),
         running=frozenset(each.task for each in progress if each.phase is Phase.RUNNING),
         left={each.task: each.left for each in progress if each.phase is not Phase.RUNNING},

@@ -30,7 +30,7 @@ class ProbeServer:
         endpoint: `host:port`, such as `0.0.0.0:8080`.
         health: called for each request.
         metrics: returns content type and text, such as
-            `assignor.observe.application_metrics.exposition`.
+            `assignor.embedding.serving.metrics.exposition`.
 
     Raises:
         ConfigError: the endpoint is not `host:port`.

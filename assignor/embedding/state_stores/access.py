@@ -135,6 +135,7 @@ class ChangelogAccess(Protocol):
         partition: int | None,
         *,
         headers: Headers = (),
+        timestamp_ms: int | None = None,
     ) -> None:
         """Begin to write a record to any topic; Kafka's default partitioner chooses for None.
 

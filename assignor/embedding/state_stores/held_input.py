@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from assignor.embedding.bad_records import time_of
 from assignor.logs import line_logger
 from encoding import TaskId, TopicPartition
 
@@ -119,7 +120,7 @@ class HeldInput:
         ]
         if len(rows) == 1:
             return iter(rows[0])
-        return heapq.merge(*rows, key=lambda row: _time_of(row[2]))
+        return heapq.merge(*rows, key=lambda row: time_of(row[2]))
 
     def finish(self, task: TaskId, next_input: Mapping[TopicPartition, int]) -> dict[Any, int]:
         """Drop the records of a task that are processed; return what can be committed.
@@ -208,9 +209,3 @@ def offset_of(record: Any) -> int:
     """Return the offset of a client's record."""
     offset = record.offset
     return int(offset() if callable(offset) else offset)
-
-
-def _time_of(record: Any) -> int:
-    time_ms = record.timestamp
-    found = time_ms()[1] if callable(time_ms) else time_ms
-    return -1 if found is None else int(found)  # message format v0 has no times

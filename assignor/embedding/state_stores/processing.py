@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from assignor.config import check_has_run
@@ -106,15 +106,18 @@ class Work:
     """What a member has processed since it began, for other threads to read.
 
     Attributes:
-        records: task -> records, without those that its state had already.
+        ended: why no loop processes records; "": one does.
+        records: task -> records, without those that its state had already. Records whose commit
+            has failed count again, as in Kafka Streams' `process-total`.
         bad_records: (stage, "skip" or "dead letter") -> records that were not processed.
-        commits: of tasks' batches to their changelogs.
+        commits: of records, to changelogs; as Kafka Streams' `commit-total` without idle ones.
         commit_s: seconds that they took together.
         current: the record that is being processed, and since when (`time.monotonic()`).
         waits: why a write failed that is tried again; "": none did.
     """
 
-    def __init__(self, bad_records: Mapping[tuple[BadRecordStage, str], int]) -> None:
+    def __init__(self, bad_records: Counter[tuple[BadRecordStage, str]]) -> None:
+        self.ended = "the loop that processes records has not begun"
         self.records: Counter[TaskId] = Counter()
         self.bad_records = bad_records
         self.commits = 0
@@ -170,6 +173,7 @@ class HeldProcessing:
             Divided: as `write_running`; so are the errors of `write_batches`.
             Exception: of `handle`; the records before it are written.
         """
+        self.work.ended = ""
         opened = [OpenBatch(copy) for copy in copies]
         try:
             for each in opened:
@@ -205,15 +209,11 @@ class HeldProcessing:
                 self.slow.cut_off()
                 return
             each.batch.begin_record()
-            try:
-                self._process((partition, offset), record, state, handle)
-            except Exception as error:  # noqa: BLE001 raised, unless the application skips the record
-                each.batch.take_last()
-                failure = self._failure(each, (partition, offset), record, error)
-                if failure is not None:
-                    # The records before it count, so that the next call begins with this one.
-                    self._write(opened)
-                    raise failure from failure.__cause__
+            failure = self._failure(each, (partition, offset), record, state, handle)
+            if failure is not None:
+                # The records before it count, so that the next call begins with this one.
+                self._write(opened)
+                raise failure  # outside of an `except`, which would change what it follows from
             if each.batch.has_earlier and each.batch.size > self._commit_size:
                 # Each commit fits into one record, unless a single input record writes too much.
                 resume = each.batch.take_last()
@@ -257,9 +257,21 @@ class HeldProcessing:
         each: OpenBatch,
         place: tuple[TopicPartition, int],
         record: Any,
-        error: Exception,
+        state: TaskState,
+        handle: Handler,
     ) -> Exception | None:
-        """Return what to raise for a record; None: it counts as processed, without writes."""
+        """Call the function; return what to raise for a record. None: it counts as processed."""
+        try:
+            self._process(place, record, state, handle)
+        except Exception as error:  # noqa: BLE001 returned, unless the application skips the record
+            each.batch.take_last()
+            return self._decision(each, place, record, error)
+        return None
+
+    def _decision(
+        self, each: OpenBatch, place: tuple[TopicPartition, int], record: Any, error: Exception
+    ) -> Exception | None:
+        """Return what to raise for a bad record; None: it counts as processed, without writes."""
         self.work.current = *place, time.monotonic()
         try:
             if not self._bad.passes(each.copy.task, record, error, self._access.send):
@@ -299,9 +311,11 @@ class HeldProcessing:
         """
         begin_s = time.monotonic()
         try:
+            is_idle = not any(each.inputs for each in opened)
             write_running(self._access, opened, limit=self._commit_size)
-            self.work.commits += 1
-            self.work.commit_s += time.monotonic() - begin_s
+            if not is_idle:
+                self.work.commits += 1
+                self.work.commit_s += time.monotonic() - begin_s
         except Divided as error:
             self._commit_size = error.limit
             raise

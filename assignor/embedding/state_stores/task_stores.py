@@ -60,7 +60,7 @@ class TaskStores(RunningTasks):
         on_bad_record: what becomes of records that cannot be processed.
 
     Attributes:
-        work: what was processed.
+        application_id, work: as given, and what was processed.
 
     Raises:
         TopologyError: a store is not in the topology, or has no changelog of its own.
@@ -102,7 +102,7 @@ class TaskStores(RunningTasks):
         self._inputs: PartitionsByTask = {}
         self._is_closed = self._follows_more = False
         self._copies_kept: CopiesKept | None = None
-        self._application_id = application_id
+        self.application_id = application_id
         # Tasks that were revoked; they may have been assigned again since.
         self._revoked: SimpleQueue[TaskId] = SimpleQueue()
 
@@ -203,9 +203,9 @@ class TaskStores(RunningTasks):
                 "these state stores are not the listener of the consumer, so they would get no "
                 "task; make the consumer with listener=stores"
             )
-        if group_id != self._application_id:
+        if group_id != self.application_id:
             raise ConfigError(
-                f"these state stores have application_id={shown(repr(self._application_id))}, and "
+                f"these state stores have application_id={shown(repr(self.application_id))}, and "
                 f"the consumer has group id {shown(repr(group_id))}; give both the same"
             )
         self._local.check_shared(directory)

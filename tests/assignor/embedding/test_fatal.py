@@ -1,9 +1,12 @@
-"""Errors of poll: which end a member, and the pause after others."""
+"""Errors: which end a member, the pause after others, and which are of a signal's handler."""
+
+import signal
+import sys
 
 import pytest
 from kafka import errors as kafka_errors
 
-from assignor.embedding import MemberStopped, PollErrors, fatal_reason
+from assignor.embedding import MemberStopped, PollErrors, fatal_reason, is_interrupt
 
 
 @pytest.mark.parametrize(
@@ -85,3 +88,65 @@ def test_the_cause_of_an_error_counts_and_a_circle_of_causes_ends():
     first, second = RuntimeError(), RuntimeError()
     first.__cause__, second.__cause__ = second, first
     assert fatal_reason(first) is None
+
+
+def raised_by(function, *arguments):
+    try:
+        function(*arguments)
+    except Exception as error:  # noqa: BLE001 it is what is tested
+        return error
+    raise AssertionError
+
+
+def of_local_frame():
+    caller = sys._getframe(1)
+    raise ValueError(caller.f_lineno)
+
+
+def of_frame(frame):
+    raise ValueError(frame.f_lineno)
+
+
+def of_number_and_frame(number, frame):
+    raise ValueError(number, frame.f_lineno)
+
+
+class Described:
+    def of_frame(self, frame):
+        raise ValueError(frame.f_lineno)
+
+    def of_frames(self, *frames):
+        raise ValueError(len(frames))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        of_local_frame,
+        lambda: of_frame(sys._getframe()),
+        lambda: Described().of_frame(sys._getframe()),
+        lambda: Described().of_frames(sys._getframe(), sys._getframe()),
+        lambda: of_number_and_frame(-1, sys._getframe()),
+        lambda: of_number_and_frame(True, sys._getframe()),  # noqa: FBT003 it is no number of a signal
+    ],
+)
+def test_a_function_that_has_the_frame_of_its_caller_is_no_handler(call):
+    assert not is_interrupt(raised_by(call))
+
+
+@pytest.fixture(params=[of_number_and_frame, lambda *_: {}["handled"], Described().of_frames])
+def handler(request):
+    """It is another one afterwards, so that only its arguments show what it was."""
+
+    def once(number, frame):
+        signal.signal(signal.SIGUSR1, before)
+        request.param(number, frame)
+
+    before = signal.signal(signal.SIGUSR1, once)
+    yield once
+    signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.usefixtures("alone", "handler")
+def test_what_a_handler_raises_that_is_installed_no_more_is_an_interrupt():
+    assert is_interrupt(raised_by(signal.raise_signal, signal.SIGUSR1))

@@ -227,6 +227,7 @@ def test_metrics_have_prometheus_names_and_kafkas_labels():
     watch(wrote())
     watch(decision())
     clock.now_s += 0.2
+    assert sample(registry, "streams_rebalance_leader_members", kind="future") == 1
     for observation in (took(A, B, standby=(C,)), HANDLED, wrote(), took(A, error=1), HANDLED):
         watch(observation)
     assert sample(registry, "streams_rebalance_total", outcome="settled") == 1
@@ -240,7 +241,6 @@ def test_metrics_have_prometheus_names_and_kafkas_labels():
     assert sample(registry, "streams_rebalance_task_moves_total", kind="lost") == 1
     assert sample(registry, "streams_rebalance_bytes", kind="assignment") == 80
     assert sample(registry, "streams_rebalance_leader_moved_tasks_total") == 2
-    assert sample(registry, "streams_rebalance_leader_members", kind="future") == 1
     watch(MembershipLost(active_tasks=(A,)))
     watch(MemberFailed(why="gone"))
     watch(AssignmentFailed(why="topics"))
@@ -248,6 +248,50 @@ def test_metrics_have_prometheus_names_and_kafkas_labels():
     assert sample(registry, "streams_rebalance_membership_lost_total") == 1
     assert sample(registry, "streams_rebalance_member_failed_total") == 1
     assert sample(registry, "streams_rebalance_leader_errors_total") == 1
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        (wrote(), took(A), HANDLED),
+        (MembershipLost(active_tasks=(A,)),),
+        (MemberFailed(why="gone"),),
+    ],
+)
+def test_gauges_of_the_leader_are_those_of_the_leader(later):
+    registry = CollectorRegistry()
+    watch = RebalanceWatch([PrometheusHook(group="g", client_id="c", registry=registry)], Clock())
+    names = ("members", "waiting_partitions", "bytes")
+
+    def shown():
+        lines = generate_latest(registry).decode().splitlines()
+        return {n for n in names if any(f"_leader_{n}{{" in line for line in lines)}
+
+    for observation in (wrote(), decision(), took(A), HANDLED):
+        watch(observation)
+    assert shown() == {*names}
+    for observation in later:
+        watch(observation)
+    assert shown() == set()
+    assert sample(registry, "streams_rebalance_leader_assignments_total") == 1
+
+
+def test_a_decision_for_a_join_that_failed_makes_no_leader():
+    registry = CollectorRegistry()
+    hook = PrometheusHook(group="g", client_id="c", registry=registry)
+    played(wrote(), decision(), wrote(), took(A), HANDLED, hooks=[hook])
+    assert sample(registry, "streams_rebalance_leader_bytes") is None
+
+
+def test_counters_begin_at_0():
+    registry = CollectorRegistry()
+    PrometheusHook(group="g", client_id="c", registry=registry)
+    found = [metric for metric in registry.collect() if metric.type == "counter"]
+    assert len(found) == 7
+    assert all(
+        each.samples and not any(s.value for s in each.samples if s.name.endswith("_total"))
+        for each in found
+    )
 
 
 def test_several_members_share_a_registry():

@@ -31,6 +31,7 @@ TOPOLOGY = (
     .add_state_store("counts", processors=["p"])
 )
 GOOD, BAD_JSON, BAD_DIVISOR, TOO_LARGE = b"1", b"{", b"0", b"7"
+WRITTEN_MS = 1_700_000_000_000
 VALUES = [GOOD, BAD_JSON, GOOD, BAD_DIVISOR, TOO_LARGE, GOOD]
 
 
@@ -45,7 +46,7 @@ def broker():
     with running_broker(BrokerConfig(topics={"in": 1, "out": 1, "dead": 1})) as running:
         with KafkaProducer(bootstrap_servers=running.bootstrap_servers) as producer:
             for value in VALUES:
-                producer.send("in", value, b"a", headers=[("trace", b"1")])
+                producer.send("in", value, b"a", headers=[("trace", b"1")], timestamp_ms=WRITTEN_MS)
         yield running
 
 
@@ -109,6 +110,7 @@ def test_each_stage_writes_a_dead_letter_and_all_else_counts(broker, tmp_path):
             headers["trace"],
             headers["__streams.errors.exception"].decode(),
         )
+    assert {record.timestamp for record in records_of(broker, "dead")} == {WRITTEN_MS}
     assert letters == {
         1: (b"a", BAD_JSON, b"1", "json.decoder.JSONDecodeError"),
         3: (b"a", BAD_DIVISOR, b"1", "builtins.ZeroDivisionError"),

@@ -4,14 +4,23 @@ import json
 import socket
 import threading
 import time
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
 
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 from prometheus_client import CollectorRegistry
 
-from assignor import JSON, TEXT, BadRecordAction, ConfigError, DeadLetter, SqliteStore, Topology
+from assignor import (
+    JSON,
+    TEXT,
+    BadRecordAction,
+    ConfigError,
+    DeadLetter,
+    RebalanceHook,
+    SqliteStore,
+    Topology,
+)
 from assignor.adapters.kafka_python import StreamsApplication
 from encoding import TaskId
 from system_tests.broker import BrokerConfig, running_broker
@@ -142,6 +151,27 @@ def test_a_member_is_ready_when_all_of_its_tasks_run(broker, tmp_path):
         status, body = get(endpoint, "/live")
         assert (status, json.loads(body)["problems"]) == (503, ["it was stopped"])
     assert not list(registry.collect())
+
+
+@pytest.mark.parametrize("protocol", ["eager", "cooperative"])
+def test_a_member_is_not_ready_before_it_has_its_first_tasks(broker, tmp_path, protocol):
+    """The first answer gives none: the leader knows no topics yet, or an owner gives up a task."""
+
+    class Looking(RebalanceHook):
+        def on_rebalance_end(self, end):
+            if not end.active_tasks:
+                empty.append((app.stores.active, app.ready()))
+
+    empty, options = [], {"rebalance_protocol": protocol, "hooks": [Looking()]}
+    with ExitStack() as stack:
+        for name in ("one", "two"):
+            app = stack.enter_context(
+                application(broker, tmp_path / name, client_id=name, **options)
+            )
+            stack.enter_context(running(app))
+            until(app.ready)
+            assert app.stores.active
+    assert {*empty} == {(frozenset(), False)}
 
 
 def test_a_restore_shows_how_many_records_are_left(broker, tmp_path):

@@ -1,12 +1,14 @@
 """Rejoins after an answer, on a client port that counts them."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from assignor import TasksListener
 from assignor.adapters.membership.core import NO_TASKS, Taken
 from assignor.adapters.membership.followups import Followups
-from assignor.adapters.membership.reports import Reporter
-from assignor.observe import AnswerRefused, MemberFailed, RejoinRequested
+from assignor.adapters.membership.reports import FirstTasks, Reporter
+from assignor.observe import AnswerRefused, MemberFailed, MembershipLost, Outcome, RejoinRequested
 from assignor.rebalance import (
     AskAgain,
     DropRejoin,
@@ -16,6 +18,7 @@ from assignor.rebalance import (
     RejoinLater,
     Report,
 )
+from encoding import TaskId
 from probing import RejoinNow
 from tests.assignor.adapters.membership.clients import FakeClient
 
@@ -139,3 +142,21 @@ def test_after_the_close_nothing_is_scheduled():
     member.followups.close()
     member.does(RejoinLater(delay_ms=5_000))
     assert member.client.pending == []
+
+
+def test_a_member_without_a_task_is_ready_once_no_owner_can_be_giving_it_up():
+    now_s = 0.0
+    first = FirstTasks(lambda: now_s)
+    held = SimpleNamespace(outcome=Outcome.FOLLOWUP, active_tasks=(), standby_tasks=())
+    first.on_rebalance_end(held)
+    assert not first.has_them(may_wait=False)
+    held.outcome = Outcome.SETTLED
+    first.on_rebalance_end(held)
+    assert (first.has_them(may_wait=False), first.has_them(may_wait=True)) == (True, False)
+    now_s = 10.0
+    assert first.has_them(may_wait=True)
+    first.on_membership_lost(MembershipLost(active_tasks=()))
+    assert not first.has_them(may_wait=False)
+    held.standby_tasks = (TaskId(0, 0),)
+    first.on_rebalance_end(held)
+    assert first.has_them(may_wait=True)

@@ -169,7 +169,7 @@ class Access:
         self.step("appended")
         return found
 
-    def send(self, topic, key, value, partition, *, headers=()):
+    def send(self, topic, key, value, partition, *, headers=(), timestamp_ms=None):
         self.sent.append((topic, key, value, partition, *headers))
 
     def flush(self):

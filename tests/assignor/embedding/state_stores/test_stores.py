@@ -104,3 +104,12 @@ def test_serialisers_are_those_of_the_field():
 def test_a_store_in_files_needs_a_directory():
     with pytest.raises(ValueError, match="store words is kept in a file; give a state directory"):
         SqliteStore("words", key=TEXT, value=JSON).open_table(None, TopicPartition("t", 0))
+
+
+def test_a_call_without_records_is_no_commit(member):
+    owner = member()
+    owner.assign()
+    owner.finish()
+    before = owner.stores.work.commits
+    owner.stores.process({}, owner.count)
+    assert owner.stores.work.commits == before > 0

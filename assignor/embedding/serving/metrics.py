@@ -1,9 +1,9 @@
-"""What an application does, as Prometheus metrics (extra `metrics`).
+"""What a member does, as Prometheus metrics (extra `metrics`).
 
 ```
-streams_application_records_total{task}                 records processed
+streams_application_records_total{task}                 records read, repeated ones among them
 streams_application_bad_records_total{stage,outcome}    records skipped, or written as dead letters
-streams_application_commits_total                       commits to changelogs
+streams_application_commits_total                       commits of records, not idle ones
 streams_application_commit_seconds_total                time that they took
 streams_application_tasks{state}                        active, running, restoring, standby
 streams_application_changelog_records_left{task}        that a copy lacks, restoring or standby
@@ -14,44 +14,38 @@ streams_application_problems                            what has to be corrected
 All metrics have the labels `group` and `client_id`. They are read when they are asked for.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, Protocol
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from assignor.embedding.bad_records import BadRecordStage
+from assignor.embedding.serving.health import Health
+from assignor.embedding.state_stores import TaskStores
 
 _PREFIX: Final = "streams_application"
 _LABELS: Final = ("group", "client_id")
 _Values = Mapping[tuple[str, ...], float]
 
 
-class ObservedApplication(Protocol):
-    """A `StreamsApplication`, as far as metrics need it."""
-
-    @property
-    def stores(self) -> Any:
-        """The `TaskStores`."""
-        ...
-
-    def health(self) -> Any:
-        """Return the `Health`."""
-        ...
-
-
 class ApplicationCollector:
-    """A collector of one application; registering several with a registry is fine.
+    """A collector of one member; registering several with a registry is fine.
 
     Args:
-        application: the application.
+        stores: its state.
+        health: returns what it does.
         group: value of the label `group`.
-        client_id: value of the label `client_id`; each application of a process has its own.
+        client_id: value of the label `client_id`; each member of a process has its own.
     """
 
-    def __init__(self, application: ObservedApplication, *, group: str, client_id: str) -> None:
-        self._application = application
+    def __init__(
+        self, stores: TaskStores, health: Callable[[], Health], *, group: str, client_id: str
+    ) -> None:
+        self._stores = stores
+        self._health = health
         self._who = (group, client_id)
 
     def describe(self) -> list[Metric]:
@@ -60,22 +54,20 @@ class ApplicationCollector:
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics as they are now."""
-        work, health = self._application.stores.work, self._application.health()
-        yield self._counter(
-            "_records",
-            "Records read by tasks, those of bad_records and repeated ones among them.",
-            {(str(t),): n for t, n in work.records.copy().items()},
-            "task",
-        )
+        work, health = self._stores.work, self._health()
+        tasks = Counter(dict.fromkeys(health.running & health.active, 0)) | work.records.copy()
+        records: _Values = {(str(task),): count for task, count in tasks.items()}
+        what = "Records read by tasks, also bad ones, and again those after a failed commit."
+        yield self._counter("_records", what, records, "task")
         pairs = work.bad_records.copy()
         kinds = ("skip", "dead letter")  # from the start: `increase` misses the first of a series
         bad: _Values = {(s.value, k): pairs.get((s, k), 0) for s in BadRecordStage for k in kinds}
         yield self._counter(
             "_bad_records", "Records skipped, or written as dead letters.", bad, "stage", "outcome"
         )
-        yield self._counter("_commits", "Commits to changelogs.", {(): work.commits})
+        yield self._counter("_commits", "Commits of records.", {(): work.commits})
         yield self._counter(
-            "_commit_seconds", "Seconds of commits to changelogs, together.", {(): work.commit_s}
+            "_commit_seconds", "Seconds of these commits, together.", {(): work.commit_s}
         )
         waiting = health.left.keys() & health.active
         counts = {

@@ -1,72 +1,32 @@
-"""Records that cannot be processed: what fails, what is skipped, and what is written elsewhere."""
+"""Records that cannot be processed: what fails, what is skipped, and what is no bad record."""
 
 import signal
+import traceback
 from collections import Counter
-from contextlib import suppress
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 
-from assignor import BadRecordAction, BadRecordStage, ConfigError, DeadLetter
+from assignor import BadRecordStage, ConfigError
 from assignor.embedding import ClusterUnavailable
+from assignor.embedding.bad_records import BadRecords
 from assignor.embedding.state_stores.records import COMMIT_KEY
 from assignor.embedding.state_stores.writing import COMMIT_SIZE
 from assignor.stores import OutputTooLarge, RecordTooLarge, StoreError
+from tests.assignor.embedding.state_stores.bad_records.poison import (
+    DEAD,
+    FAIL,
+    POISON,
+    SKIP,
+    letters_of,
+    poisoned,
+    without_poison,
+)
 from tests.assignor.embedding.state_stores.logs import (
     INPUTS,
-    Cluster,
-    Killed,
-    Member,
-    Steps,
     restored,
 )
-
-SKIP, FAIL = BadRecordAction.SKIP, BadRecordAction.FAIL
-DEAD = DeadLetter("dead")
-POISON = "odd"
-
-
-def fill(cluster, words):
-    """Write records with keys, values and headers, as clients have them."""
-    cluster.write(*words)
-    for records in cluster.input.values():
-        for record in records:
-            record.key, record.value = record.word.encode(), b"value"
-            record.headers = [("trace", b"1"), ("__streams.errors.offset", b"of before")]
-
-
-@pytest.fixture
-def cluster():
-    made = Cluster()
-    fill(made, ["one", "two", POISON, "three", POISON, "four", "one"])
-    return made
-
-
-def without_poison(cluster):
-    words = Counter(r.word for rows in cluster.input.values() for r in rows if r.word != POISON)
-    letters = Counter()
-    for word, number in words.items():
-        letters[word[0]] += number
-    return {"by-word": dict(words), "by-letter": dict(letters)}
-
-
-def poisoned(owner, error=None):
-    """Have a member's function raise for some records, after it has written something."""
-    error = error or ValueError("not understood")
-    count = owner.count
-
-    def handle(record, state):
-        if record.word == POISON:
-            state[owner.words].put("half of it", 1)
-            raise error
-        count(record, state)
-
-    owner.count = handle
-
-
-def letters_of(cluster):
-    return {sent: number for sent, number in cluster.outputs.items() if sent[0] == "dead"}
 
 
 @pytest.mark.parametrize("action", [SKIP, DEAD, lambda bad: SKIP if bad.task else FAIL])
@@ -82,54 +42,6 @@ def test_a_skipped_record_writes_nothing_and_all_others_count(cluster, member, a
     lines = [line for line in caplog.messages if "not understood" in line]
     assert len(lines) == 2
     assert "orders [0], offset 1, task 0_0: the record is " in lines[0]
-
-
-def test_a_dead_letter_has_the_record_and_its_error(cluster, member):
-    owner = member(on_bad_record=DEAD)
-    poisoned(owner)
-    owner.assign()
-    owner.finish()
-    first, second = letters_of(cluster)  # in the order of their offsets
-    assert first[:5] == ("dead", b"odd", b"value", None, ("trace", b"1"))
-    headers = dict(first[5:])
-    stack = headers.pop("__streams.errors.stacktrace").decode()
-    assert headers == {
-        "__streams.errors.exception": b"builtins.ValueError",
-        "__streams.errors.message": b"not understood",
-        "__streams.errors.topic": b"orders",
-        "__streams.errors.partition": b"0",
-        "__streams.errors.offset": b"1",
-    }
-    assert "in handle" in stack
-    assert dict(second[5:])["__streams.errors.offset"] == b"2"
-
-
-def test_a_kill_at_any_step_loses_no_dead_letter_and_counts_nothing_twice(tmp_path):
-    at = 0
-    while True:
-        at += 1
-        cluster, steps = Cluster(), Steps(at=at)
-        fill(cluster, ["one", POISON, "two", "three"])
-        died = False
-        for name in ("first", "second"):
-            state_dir = tmp_path / f"{at}-{name}"
-            state_dir.mkdir()
-            owner = Member(cluster, state_dir=state_dir, steps=steps, on_bad_record=DEAD)
-            poisoned(owner)
-            try:
-                owner.assign()
-                owner.finish(records=2)
-            except Killed:
-                died = True
-            with suppress(Killed):
-                owner.stores.close()
-            if steps.taken < at:
-                break
-        assert restored(cluster) == without_poison(cluster), at
-        assert {key for _, key, *_ in letters_of(cluster)} == {b"odd"}, at
-        if not died:
-            break
-    assert at > 20
 
 
 def test_by_default_the_first_bad_record_ends_the_call_and_is_named(cluster, member, caplog):
@@ -150,6 +62,37 @@ def test_a_decision_that_is_none_fails_with_both_errors(cluster, member):
     with pytest.raises(TypeError, match="on_bad_record returned 'skip'") as raised:
         owner.finish()
     assert isinstance(raised.value.__context__, ValueError)
+
+
+@pytest.mark.parametrize("action", [FAIL, lambda _: {}["no decision"]])
+def test_an_error_keeps_what_it_follows_from(cluster, member, action):
+    """A traceback shows the first error of the record, whatever was raised after it."""
+    owner = member(on_bad_record=action)
+    first = KeyError("amount")
+
+    def handle(record, state):
+        try:
+            raise first
+        except KeyError:
+            raise ValueError("not understood")  # noqa: B904 as many functions do
+
+    owner.count = handle
+    owner.assign()
+    with pytest.raises((ValueError, RuntimeError)) as raised:
+        owner.finish()
+    assert "KeyError: 'amount'" in "".join(traceback.format_exception(raised.value))
+
+
+def test_the_topic_of_a_fixed_decision_is_checked_once(cluster, member, monkeypatch):
+    checked, check = [], BadRecords._check_no_input
+    monkeypatch.setattr(
+        BadRecords, "_check_no_input", lambda bad, given: checked.append(given) or check(bad, given)
+    )
+    owner = member(on_bad_record=DEAD)
+    poisoned(owner)
+    owner.assign()
+    owner.finish()
+    assert (checked, len(letters_of(cluster))) == ([DEAD], 2)
 
 
 @pytest.mark.parametrize(
@@ -244,22 +187,6 @@ def test_an_error_of_the_decision_ends_the_member(cluster, member, error):
     assert raised.value.__cause__ is error
 
 
-def test_a_dead_letter_that_is_refused_fails(cluster, member):
-    owner = member(on_bad_record=DEAD)
-    poisoned(owner)
-
-    def refusing():
-        if any(sent[0] == "dead" for sent in owner.access.sent):
-            owner.access.sent = []
-            raise OutputTooLarge("topic dead cannot be written: a record is too large")
-
-    owner.access.flush = refusing
-    owner.assign()
-    with pytest.raises(OutputTooLarge, match="topic dead") as raised:
-        owner.finish()
-    assert "this is the dead letter of" in raised.value.__notes__[0]
-
-
 def test_what_one_record_writes_to_a_changelog_may_be_refused_too(cluster, member):
     owner = member(on_bad_record=SKIP)
     append = owner.access.append
@@ -278,46 +205,10 @@ def test_what_one_record_writes_to_a_changelog_may_be_refused_too(cluster, membe
     assert owner.stores.work.bad_records == {(BadRecordStage.PRODUCTION, "skip"): 2}
 
 
-def test_a_record_of_a_client_that_has_deserialized_it_is_no_dead_letter(cluster, member):
-    owner = member(on_bad_record=DEAD)
-    poisoned(owner)
-    for records in cluster.input.values():
-        for record in records:
-            record.value = {"a": 1}
-    owner.assign()
-    with pytest.raises(TypeError, match="the value is no bytes") as raised:
-        owner.finish()
-    assert isinstance(raised.value.__cause__, ValueError)
-
-
 @pytest.mark.parametrize("given", ["skip", None, 1, SimpleNamespace()])
 def test_what_is_no_decision_is_refused(member, given):
     with pytest.raises(ConfigError, match="on_bad_record"):
         member(on_bad_record=given)
-
-
-def test_a_dead_letter_has_what_every_client_can_write(cluster, member):
-    """kafka-python writes no header of null, and no record with neither key nor value."""
-    owner = member(on_bad_record=DEAD)
-    poisoned(owner)
-    for records in cluster.input.values():
-        for record in records:
-            record.key, record.value, record.headers = None, None, [("null", None)]
-    owner.assign()
-    owner.finish()
-    for _topic, key, value, _partition, *headers in letters_of(cluster):
-        assert (key, value, dict(headers)["null"]) == (None, b"", b"")
-
-
-def test_a_dead_letter_into_an_input_is_refused(cluster, member):
-    with pytest.raises(ConfigError, match="is an input: the record would fail"):
-        member(on_bad_record=DeadLetter(INPUTS[0].topic))
-
-
-@pytest.mark.parametrize("topic", ["", "a b", None])
-def test_a_topic_of_dead_letters_has_a_name(topic):
-    with pytest.raises(ConfigError, match="dead letters"):
-        DeadLetter(topic)
 
 
 def test_records_with_methods_are_read_as_those_of_confluent_kafka(cluster, member):
