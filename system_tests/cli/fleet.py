@@ -38,18 +38,13 @@ from system_tests.plan import (
     Use,
     assumptions,
     check_group,
+    decision_of,
     make_plan,
     saved_group,
     spelled_releases,
     step_costs,
 )
-from system_tests.plan.report import (
-    decision_of,
-    move_decision,
-    reasons_of,
-    write_move_report,
-    write_plan_report,
-)
+from system_tests.plan.report import move_decision, write_move_report, write_plan_report
 from system_tests.report import ReportError, check_report
 from system_tests.sim import OptionError
 
@@ -162,8 +157,8 @@ def _planned(
         old=made.old,
         new=made.new,
         verdict=decision.words,
-        is_red=decision.colour == "stop",
-        problem="; ".join(dict.fromkeys(reasons_of(made, costs or ()))),
+        is_red=decision.is_red,
+        problem="; ".join(decision.reasons),
         made=made,
         group=group,
         costs=costs,
@@ -190,7 +185,7 @@ def _planned_move(name: str, saved: SavedGroup, wanted: _Wanted) -> GroupPlan:
         new=new,
         verdict=decision.words,
         problem="".join(move.obstacles[:1]),
-        is_red=decision.colour == "stop",
+        is_red=decision.is_red,
         move=move,
         unknowns=(*(f"{what}: {action}" for what, action in move.assumed), *saved.group.notes),
     )

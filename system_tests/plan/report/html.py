@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from system_tests.plan.decision import Decision
 from system_tests.report import ReportError
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -37,13 +38,6 @@ tr,svg{break-inside:avoid}}
 
 _OPTION: Final = re.compile(r"--[a-z][a-z-]*[a-z]")
 _END_OF_COMMAND: Final = re.compile("([,;] )")
-
-
-class Decision(NamedTuple):
-    """What a plan supports, in words, and its CSS class: go, check or stop."""
-
-    words: str
-    colour: str
 
 
 class Condition(NamedTuple):
