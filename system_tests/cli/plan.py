@@ -42,6 +42,7 @@ from system_tests.plan import (
     bounces_to_run,
     check_group,
     costs_lines,
+    decision_of,
     estimated_s,
     find_target,
     make_plan,
@@ -53,8 +54,9 @@ from system_tests.plan import (
     step_costs,
     topology_lines,
     topology_plan,
+    verdict_line,
 )
-from system_tests.plan.report import decision_of, pictures_of, write_plan_report
+from system_tests.plan.report import pictures_of, write_plan_report
 from system_tests.report import ReportError, check_report
 from system_tests.sim import OptionError
 
@@ -235,7 +237,10 @@ def _print_plan(given: dict[str, Any], saved: SavedGroup | None, uses: frozenset
     if report is not None:
         with counted("pictures of the report drawn", len(pictures_of(made)) if costs else 0) as add:
             write_plan_report(report, made, costs, group, add)
-    return decision_of(made, group, costs or ()).colour != "stop"
+    decision = decision_of(made, group, costs or ())
+    if is_text and decision.words != decision_of(made, group).words:
+        _print_lines(("", verdict_line(decision)))
+    return not decision.is_red
 
 
 def _print_lines(lines: Iterable[str]) -> None:

@@ -22,10 +22,11 @@ from system_tests.plan.cost import (
     step_costs,
 )
 from system_tests.plan.cost_text import costs_lines, seconds_text
+from system_tests.plan.decision import decision_of
 from system_tests.plan.figures import spoken
 from system_tests.plan.group import MOST_MEMBERS, UNNAMED, SimulatedGroup, as_static, scaled
 from system_tests.plan.model import PlanStep, Way
-from system_tests.plan.rehearsal import NOT_REHEARSED, not_rehearsed, rehearsal_of
+from system_tests.plan.rehearsal import NOT_REHEARSED
 from system_tests.plan.saved import (
     WAY_BACK,
     SavedGroup,
@@ -35,7 +36,7 @@ from system_tests.plan.saved import (
     saved_group,
     spelled_releases,
 )
-from system_tests.plan.steps import UpgradePlan, is_fatal, make_plan
+from system_tests.plan.steps import UpgradePlan, make_plan
 from system_tests.plan.streams import (
     INITIAL_DELAY_MS,
     RESTORE_RATE,
@@ -47,7 +48,7 @@ from system_tests.plan.streams import (
     restored_by_broker,
 )
 from system_tests.plan.streams import TARGET as STREAMS
-from system_tests.plan.text import WAY_BACK_IS, assumptions, plan_document, plan_lines
+from system_tests.plan.text import WAY_BACK_IS, assumptions, plan_document, plan_lines, verdict_line
 from system_tests.plan.topologies import (
     PlannedTopology,
     TopologyPlan,
@@ -94,11 +95,10 @@ __all__ = [
     "changes_when",
     "check_group",
     "costs_lines",
+    "decision_of",
     "estimated_s",
     "find_target",
-    "is_fatal",
     "make_plan",
-    "not_rehearsed",
     "plan_document",
     "plan_lines",
     "plan_streams_move",
@@ -106,7 +106,6 @@ __all__ = [
     "read_saved",
     "read_saved_topology",
     "read_uses",
-    "rehearsal_of",
     "reports_offsets",
     "restored_by_broker",
     "saved_group",
@@ -117,4 +116,5 @@ __all__ = [
     "step_costs",
     "topology_lines",
     "topology_plan",
+    "verdict_line",
 ]

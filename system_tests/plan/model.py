@@ -24,7 +24,8 @@ class PlanStep:
     """One step for an operator.
 
     Attributes:
-        old: release that the members run before the step.
+        old, old_upgrade_from: release and setting that the members run before the step; the setting
+            is None within a way back, too.
         release, upgrade_from: release and setting that the members are restarted with.
         rolling: members are restarted one at a time; False: all are stopped first.
         settings: other settings that change, as `name=value`.
@@ -59,6 +60,7 @@ class PlanStep:
     transactional: bool = False
     demands: tuple[str, ...] = ()
     version: int | None = None
+    old_upgrade_from: str | None = None
     back: "Way | None" = None
 
     @property

@@ -12,8 +12,8 @@ from probing.upgrades import setting_notes
 from system_tests.sim import KNOWN, Shape
 from system_tests.sim.world import behaviour_of
 
-FATAL: Final = "!! "
-"""Prefix of a warning about members that crash during the upgrade."""
+NO_GO: Final = "!! "
+"""Prefix of a warning about a trap."""
 _FIRST_WITH_STANDBY_HOSTS: Final = 6
 _FIRST_WITHOUT_PIN: Final = (2, 4, 0)  # a group of an earlier release has been pinned
 # Issue -> the feature that an application must use to be affected.
@@ -25,6 +25,7 @@ class Trap(StrEnum):
 
     FATAL = "members can die"
     STUCK = "the group does not reach the new version"
+    REPEATED = "two threads process the same task"
 
 
 class Note(NamedTuple):
@@ -37,7 +38,7 @@ class Note(NamedTuple):
 def notes_of(
     stops: Sequence[Release], uses: frozenset[str], *, threads: int = 1
 ) -> tuple[Note, ...]:
-    """Return the warnings between the stops, the fatal ones first: settings, members, host maps.
+    """Return the warnings between the stops, traps first: settings, members, host maps.
 
     Args:
         stops: releases in the order in which the group runs them.
@@ -46,17 +47,18 @@ def notes_of(
     """
     notes: list[Note] = []
     for old, new in pairwise(stops):
-        texts = setting_notes(old, new)
-        texts += _series_notes(new) if stops[0].order < _FIRST_WITHOUT_PIN else []
         lower, higher = sorted((old, new), key=lambda release: release.order)
         is_down = new is lower
+        texts = setting_notes(old, new)
+        texts += _series_notes(new) if stops[0].order < _FIRST_WITHOUT_PIN else []
         texts += _former_task_notes(lower, higher, is_down=is_down)
-        texts += _thread_notes(old, new, threads)
         texts += _query_notes(old, new) if "iq" in uses else []
         notes += map(Note, texts)
         notes += _probing_answer_notes(lower, higher, is_down=is_down)
+        notes += _thread_notes(lower, higher, threads, is_down=is_down)
         notes += _static_notes(old, new) if "static" in uses else []
-    return tuple(sorted(dict.fromkeys(notes), key=lambda note: note.trap is not Trap.FATAL))
+    marked = (note if note.trap is None else Note(NO_GO + note.text, note.trap) for note in notes)
+    return tuple(sorted(dict.fromkeys(marked), key=lambda note: note.trap is None))
 
 
 def _series_notes(new: Release) -> list[str]:
@@ -95,11 +97,8 @@ def _former_task_notes(old: Release, new: Release, *, is_down: bool) -> list[str
     return [sentence]
 
 
-def _probing_answer_notes(old: Release, new: Release, *, is_down: bool) -> list[Note]:
-    """Return the warning about old members that crash if one leads while a newer member joins."""
-    broken = LeaderModel.EMPTY_AND_OWN
-    if old.leader_model is not broken or new.latest_version <= old.latest_version:
-        return []
+def _way_round(old: Release, new: Release, *, is_down: bool) -> str:
+    """Return how members of the two releases are never in the group under a leader of `old`."""
     fixed = [
         release.name
         for release in data.RELEASES
@@ -107,30 +106,37 @@ def _probing_answer_notes(old: Release, new: Release, *, is_down: bool) -> list[
         and release.latest_version == old.latest_version
         and release.order > old.order
     ]
-    instead = (
-        f"bounce to {fixed[-1]} first, which also writes version {old.latest_version}"
-        if fixed
-        else f"stop all members and start them on {(old if is_down else new).name}, or restart the"
-        " members that crash"
-    )
+    if fixed:
+        return f"bounce to {fixed[-1]} first, which also writes version {old.latest_version}"
+    return f"stop all members and start them on {(old if is_down else new).name}"
+
+
+def _probing_answer_notes(old: Release, new: Release, *, is_down: bool) -> list[Note]:
+    """Return the warning about old members that crash if one leads while a newer member joins."""
+    broken = LeaderModel.EMPTY_AND_OWN
+    if old.leader_model is not broken or new.latest_version <= old.latest_version:
+        return []
     sentence = (
-        f"{FATAL}{_joins(new, is_down=is_down)}, a leader of {old.name} assigns partitions that"
+        f"{_joins(new, is_down=is_down)}, a leader of {old.name} assigns partitions that"
         " do not match the tasks:"
         f" with more than one subtopology, members of {old.name} crash with a NullPointerException"
-        f" (fixed in 2.2.2 and 2.3.1); {instead}"
+        f" (fixed in 2.2.2 and 2.3.1); {_way_round(old, new, is_down=is_down)}"
     )
     return [Note(sentence, Trap.FATAL)]
 
 
-def _thread_notes(old: Release, new: Release, threads: int) -> list[str]:
-    """Return the warning about processes with several threads beside leaders up to 2.5."""
+def _thread_notes(old: Release, new: Release, threads: int, *, is_down: bool) -> list[Note]:
+    """Return the warning about processes with several threads beside leaders before 2.3.1."""
     shape = Shape(
         old=old, new=new, threads=threads, static=False, faults=frozenset(), offline=False
     )
     return [
-        f"processes with {threads} threads, while members of {old.name} and {new.name} are in the"
-        f" group: {row.why}, so two threads may process the same task until the next rebalance;"
-        " wait until the group is Stable before you bounce the next member"
+        Note(
+            f"{_joins(new, is_down=is_down)}, {row.why}: {threads} threads process the same records"
+            " until the next rebalance (fixed in 2.2.2 and 2.3.1);"
+            f" {_way_round(old, new, is_down=is_down)}",
+            Trap.REPEATED,
+        )
         for row in KNOWN
         if row.issue == "repeated tasks" and row.matches(shape)
     ]

@@ -28,7 +28,7 @@ class UpgradePlan:
             the application, or its way back does or stops all members; None: no such step.
         restores_from: number of the first step whose way back deletes state; None: no such step.
         obstacles: why rolling bounces are not possible.
-        warnings: settings to leave alone, traps, formats; the fatal ones first.
+        warnings: settings to leave alone, traps, formats; the traps first.
         traps: what makes the path a no go although rolling bounces are possible -> its warning.
         windows: when a JVM leader may fail a group with native members in it.
         bugs: known issues of the releases, with ids.
@@ -79,6 +79,10 @@ def make_plan(
     way = way_between(first, goal, uses)
     ran = (first, *(step.after for step in way.steps))
     backs = [undo(step, before, uses) for step, before in zip(way.steps, ran, strict=False)]
+    steps = tuple(
+        replace(step, back=back, old_upgrade_from=before.upgrade_from)
+        for step, back, before in zip(way.steps, backs, ran, strict=False)
+    )
     numbered = list(enumerate(zip(way.steps, backs, strict=True), 1))
     final = (at for at, (step, back) in numbered if step.resets or not back.rolling)
     costly = (at for at, (_, back) in numbered if back.deletions)
@@ -92,7 +96,7 @@ def make_plan(
         direction=upgrade_path(old, new).direction,
         rolling=way.rolling,
         stops=tuple(stop.name for stop in way.stops),
-        steps=tuple(replace(step, back=back) for _, (step, back) in numbered),
+        steps=steps,
         no_return=next(final, None),
         restores_from=next(costly, None),
         obstacles=way.obstacles,

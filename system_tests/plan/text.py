@@ -9,6 +9,7 @@ from probing import find_release
 from system_tests.plan.changes import When, changes_when
 from system_tests.plan.cost import StepCost
 from system_tests.plan.cost_text import cost_document, cost_of_return
+from system_tests.plan.decision import Decision, decision_of
 from system_tests.plan.exactly_once import (
     guarantee_of,
     has_both,
@@ -17,10 +18,9 @@ from system_tests.plan.exactly_once import (
 )
 from system_tests.plan.group import UNNAMED, SimulatedGroup
 from system_tests.plan.model import PlanStep
-from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import not_rehearsed, rehearsal_of
 from system_tests.plan.reset import reset_lines
-from system_tests.plan.steps import UpgradePlan, is_fatal
+from system_tests.plan.steps import UpgradePlan
 from system_tests.plan.uses import FEATURES, VERSIONS, Use, version_of
 from system_tests.sim.world import behaviour_of
 
@@ -49,9 +49,14 @@ def plan_document(
     """Return one plan as plain values; the costs of its steps are null if None is given."""
     costed = costs if costs is not None else (None,) * len(made.steps)
     back = cost_of_return(costs or ())
+    decision = decision_of(made, group, costs or ())
     return {
         "from": made.old,
         "to": made.new,
+        "verdict": decision.words,
+        "is_red": decision.is_red,
+        "reasons": list(decision.reasons),
+        "traps": dict(made.traps),
         "uses": list(made.uses),
         "direction": made.direction.value,
         "rolling": made.rolling,
@@ -101,6 +106,7 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
     """
     group = group or UNNAMED
     yield headline(made)
+    yield verdict_line(decision_of(made, group))
     for assumption in assumptions(made):
         yield f"  assumed: {assumption}"
     if group.begun:
@@ -155,8 +161,12 @@ def headline(made: UpgradePlan) -> str:
         return f"{made.old} to {made.new}: no rolling bounces, all members have to be stopped"
     bounces = f"{len(made.steps)} rolling bounce{'s' if len(made.steps) > 1 else ''}"
     over = f" over the bridge {', '.join(made.stops[1:-1])}" if made.stops[1:-1] else ""
-    trap = f"; members can die on the way, see {FATAL.strip()} below" if is_fatal(made) else ""
-    return f"{made.old} to {made.new}: {bounces}{over}{trap}"
+    return f"{made.old} to {made.new}: {bounces}{over}"
+
+
+def verdict_line(decision: Decision) -> str:
+    """Return the verdict of a plan as a line of its text."""
+    return f"  verdict: {decision.words}"
 
 
 def assumptions(made: UpgradePlan) -> tuple[str, ...]:

@@ -36,9 +36,15 @@ class Shape:
         """Whether the issue is open in one of the releases."""
         return issue in self.old.open_issues or issue in self.new.open_issues
 
-    def is_led_by(self, *models: LeaderModel) -> bool:
-        """Whether one of the releases has this leader model."""
-        return self.old.leader_model in models or self.new.leader_model in models
+    @property
+    def lower(self) -> Release:
+        """The earlier release."""
+        return min(self.old, self.new, key=lambda release: release.order)
+
+    @property
+    def higher(self) -> Release:
+        """The later release."""
+        return max(self.old, self.new, key=lambda release: release.order)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +89,11 @@ KNOWN: tuple[Known, ...] = (
         issue="repeated tasks",
         matches=lambda s: (
             s.threads > 1
-            and s.is_led_by(
-                LeaderModel.EMPTY_AND_OWN, LeaderModel.EMPTY_AND_LOWEST, LeaderModel.SEPARATE_TASKS
-            )
+            and not s.offline
+            and s.lower.leader_model is LeaderModel.EMPTY_AND_OWN
+            and s.higher.latest_version > s.lower.latest_version
         ),
-        why="a probing answer gives every thread all tasks that its process had before",
+        why="the leader gives every thread all tasks that its process had before",
     ),
     Known(
         issue="KAFKA-14382",

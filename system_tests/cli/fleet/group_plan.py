@@ -87,10 +87,11 @@ class GroupPlan:
     @property
     def document(self) -> dict[str, object]:
         """The plan as plain values."""
+        rest = {"unknowns": list(self.unknowns)}
+        if self.made is not None:
+            planned = plan_document(self.made, self.costs, self.group)
+            return {"group_id": self.name} | planned | rest
         verdict = ": ".join(filter(None, (self.verdict, self.problem)))
         found = {"group_id": self.name, "verdict": verdict, "is_red": self.is_red}
-        rest = {"unknowns": list(self.unknowns)}
-        if self.made is None:
-            move = {} if self.move is None else asdict(self.move)
-            return move | found | {"from": self.old or None, "to": self.new} | rest
-        return found | plan_document(self.made, self.costs, self.group) | rest
+        move = {} if self.move is None else asdict(self.move)
+        return move | found | {"from": self.old or None, "to": self.new} | rest

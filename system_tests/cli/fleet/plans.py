@@ -21,11 +21,12 @@ from system_tests.plan import (
     Use,
     assumptions,
     check_group,
+    decision_of,
     make_plan,
     spelled_releases,
     step_costs,
 )
-from system_tests.plan.report import decision_of, move_decision, reasons_of
+from system_tests.plan.report import move_decision
 from system_tests.sim import OptionError
 
 _SEEDS: Final = 10
@@ -150,8 +151,8 @@ def _planned(
         old=made.old,
         new=made.new,
         verdict=decision.words,
-        is_red=decision.colour == "stop",
-        problem="; ".join(dict.fromkeys(reasons_of(made, costs or ()))),
+        is_red=decision.is_red,
+        problem="; ".join(decision.reasons),
         made=made,
         group=group,
         costs=costs,
@@ -178,7 +179,7 @@ def _planned_move(name: str, saved: SavedGroup, wanted: _Wanted) -> GroupPlan:
         new=new,
         verdict=decision.words,
         problem="".join(move.obstacles[:1]),
-        is_red=decision.colour == "stop",
+        is_red=decision.is_red,
         move=move,
         unknowns=(*(f"{what}: {action}" for what, action in move.assumed), *saved.group.notes),
     )

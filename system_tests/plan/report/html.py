@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from encoding import shown
+from system_tests.plan.decision import Decision
 from system_tests.report import ReportError
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -38,13 +39,6 @@ tr,svg{break-inside:avoid}}
 
 _OPTION: Final = re.compile(r"--[a-z][a-z-]*[a-z]")
 _END_OF_COMMAND: Final = re.compile("([,;] )")
-
-
-class Decision(NamedTuple):
-    """What a plan supports, in words, and its CSS class: go, check or stop."""
-
-    words: str
-    colour: str
 
 
 class Condition(NamedTuple):

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from encoding import shown
 from system_tests.plan.changes import When
+from system_tests.plan.decision import Decision
 from system_tests.plan.report.html import (
     SIGNATURES,
     Condition,
-    Decision,
     conditions_html,
     facts_html,
     list_html,

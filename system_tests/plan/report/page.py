@@ -20,14 +20,14 @@ from system_tests.plan.cost_text import (
     seconds_text,
     simulated_text,
 )
+from system_tests.plan.decision import decision_of
 from system_tests.plan.group import SimulatedGroup
-from system_tests.plan.notes import FATAL
+from system_tests.plan.notes import NO_GO
 from system_tests.plan.rehearsal import not_rehearsed
 from system_tests.plan.report.chart import COLOURS, chart_svg
 from system_tests.plan.report.html import (
     SIGNATURES,
     Condition,
-    Decision,
     conditions_html,
     facts_html,
     line_html,
@@ -84,35 +84,6 @@ def plan_page(
         + (f'<h2>Not rehearsed</h2>\n<p class="small">{escape(left_out)}</p>\n' if left_out else "")
         + f'<h2>Not checked</h2>\n<p class="small">{escape("; ".join(made.not_checked))}</p>\n',
         kind="Rollback" if made.direction is Direction.ROLLBACK else "Upgrade",
-    )
-
-
-def decision_of(made: UpgradePlan, group: SimulatedGroup, costs: Sequence[StepCost]) -> Decision:
-    """Return the decision that the plan and its simulated bounces support."""
-    if any(cost.kills for cost in costs):
-        return Decision("no go: this way kills members", "stop")
-    if any(cost.is_bad for cost in costs):
-        return Decision("no go: simulated bounces break a rule", "stop")
-    if not made.rolling:
-        return Decision("no go by rolling bounces", "stop")
-    if made.traps:
-        return Decision(f"no go: {'; '.join(sorted(made.traps))}", "stop")
-    met = "go, if the points below are met"
-    if made.direction is Direction.ROLLBACK:
-        return Decision(f"a rollback, as {made.new} is older than {made.old}: {met}", "check")
-    is_unsure = group.has_more_state or not group.is_real
-    has_price = made.no_return is not None or made.restores_from is not None
-    if made.steps and (has_price or is_unsure):
-        return Decision(met, "check")
-    return Decision(met if made.warnings or made.changes or made.bugs else "go", "go")
-
-
-def reasons_of(made: UpgradePlan, costs: Sequence[StepCost]) -> tuple[str, ...]:
-    """Return why the decision is no go, with the advice if there is one; else nothing."""
-    return (
-        *(sentence for cost in costs for sentence in cost.verdict[:1]),
-        *(step.why[0] for step in made.steps if not step.rolling and step.why),
-        *made.traps.values(),
     )
 
 
@@ -220,7 +191,7 @@ def _conditions(
 def _conditions_html(found: Mapping[When, Sequence[Condition]]) -> str:
     """Return a table for each time, without those that have no rows but the first."""
     return "".join(
-        f"<h2>{when}</h2>\n{conditions_html(rows, FATAL)}\n"
+        f"<h2>{when}</h2>\n{conditions_html(rows, NO_GO)}\n"
         for when, rows in found.items()
         if rows or when is When.BEFORE
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from probing import Release, find_release
+from probing import find_release
 from system_tests.plan.cost import StepCost
 from system_tests.plan.cost_text import (
     AFTER_RESET,
@@ -125,7 +125,7 @@ def _sign_of_done(step: PlanStep) -> str:
         shown = [setting.replace("=", " = ") for setting in own]
         return f"the log of the member shows {' and '.join(shown)}"
     if release.is_native:
-        return f"release native v{_written(release)} in the row of the member"
+        return f"release native v{_written(release.name, None)} in the row of the member"
     # Several releases write the same versions, so `inspect` shows a range of them.
     return f"the log of the member shows Kafka version: {release.name}"
 
@@ -145,22 +145,19 @@ def always(group: SimulatedGroup) -> tuple[str, str]:
 
 def version_text(step: PlanStep) -> str:
     """Return which version of the protocol the group uses in a step."""
-    old, new = find_release(step.old), find_release(step.release)
-    pin = step.upgrade_from
-    pinned = new.upgrade_from[pin].pinned_version if pin is not None else None
+    old, new = _written(step.old, step.old_upgrade_from), _written(step.release, step.upgrade_from)
     if not step.rolling:
-        return f"no member is up until all are started; then version {_written(new)}"
-    if pinned is not None:
-        return f"version {pinned} all the time, as upgrade.from={pin} demands"
-    if _written(old) == _written(new):
-        return f"version {_written(old)} all the time"
-    if old.order > new.order:
-        return f"version {_written(new)} from the first member on"
-    return (
-        f"version {_written(old)} until the last member of {old.name} has stopped, then"
-        f" {_written(new)}"
-    )
+        return f"no member is up until all are started; then version {new}"
+    if old == new:
+        return f"version {new} all the time"
+    if old > new:
+        return f"version {new} from the first member on"
+    pin = f" with upgrade.from={step.old_upgrade_from}" if step.old_upgrade_from else ""
+    return f"version {old} until the last member of {step.old}{pin} has stopped, then {new}"
 
 
-def _written(release: Release) -> int:
-    return release.latest_native_version or release.latest_version
+def _written(name: str, upgrade_from: str | None) -> int:
+    """Return the version that a group writes whose members all run a release with a setting."""
+    release = find_release(name)
+    pinned = release.upgrade_from[upgrade_from].pinned_version if upgrade_from else None
+    return pinned or release.latest_native_version or release.latest_version

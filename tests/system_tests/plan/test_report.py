@@ -119,7 +119,14 @@ def test_names_cannot_become_markup():
 @pytest.mark.parametrize(
     ("old", "new", "texts"),
     [
-        ("1.1", "2.0", ["version 2 all the time, as upgrade.from=1.1 demands", "version 3 all"]),
+        (
+            "1.1",
+            "2.0",
+            [
+                "version 2 all the time",
+                "version 2 until the last member of 2.0.1 with upgrade.from=1.1 has stopped,",
+            ],
+        ),
         ("2.8", "3.9", ["version 9 until the last member of 2.8.2 has stopped, then 11"]),
         ("3.9", "2.8", ["version 9 from the first member on"]),
         ("3.9", "4.3", ["version 11 all the time"]),

@@ -6,11 +6,10 @@ from click.testing import CliRunner
 from probing import find_release
 from system_tests.cli.main import main
 from system_tests.live import LiveOptions
-from system_tests.plan import SimulatedGroup, is_fatal
+from system_tests.plan import SimulatedGroup, decision_of
 from system_tests.plan.changes import When
 from system_tests.plan.rehearsal import rehearsal_of
-from system_tests.plan.report import decision_of
-from system_tests.plan.steps import Use, make_plan
+from system_tests.plan.steps import Use, is_fatal, make_plan
 from system_tests.sim import not_modelled
 
 
@@ -194,7 +193,8 @@ def test_members_that_crash_are_in_the_headline_and_first_among_the_warnings():
     done = run("--from 2.0.1 --to 2.3.1")
     assert done.exit_code == 1
     lines = done.stdout.splitlines()
-    assert lines[0].endswith("1 rolling bounce; members can die on the way, see !! below")
+    assert lines[0].endswith("1 rolling bounce")
+    assert lines[1] == "  verdict: no go: members can die"
     assert "NullPointerException" in lines[lines.index("Before you start:") + 1]
     assert run("--from 2.3.1 --to 3.9").stdout.splitlines()[0].endswith("bounces")
 
@@ -223,7 +223,9 @@ def test_static_members_that_cannot_request_a_rebalance_are_a_warning():
     assert "10000 ms" in note
     assert "take 2.6.0 or later instead" in note
     assert "keep restarts" not in note  # `back` demands the opposite
-    assert decision_of(made, SimulatedGroup(is_static=True), ()).colour == "stop"
+    assert note.startswith("!! ")
+    decision = decision_of(made, SimulatedGroup(is_static=True))
+    assert decision == ("no go: the group does not reach the new version", "stop", (note,))
     assert any(bug.startswith("KAFKA-9525 in 2.3.1, 2.5.1") for bug in made.bugs)
     assert not any("KAFKA-9525" in note for note in plan("2.3.1", "2.5.1").bugs)
     assert not any("KAFKA-9525" in note for note in plan("2.3.1", "2.6.3", Use.STATIC).warnings)

@@ -20,7 +20,7 @@ def shape(old, new, *, threads=1, static=False, faults=(), offline=False):
 EXAMPLES = {
     "no path": shape("2.0.1", "2.3.0"),
     "static rollback": shape("3.9.1", "2.8.2", static=True),
-    "repeated tasks": shape("2.3.1", "3.9.1", threads=2),
+    "repeated tasks": shape("2.3.0", "3.9.1", threads=2),
     "KAFKA-14382": shape("2.8.2", "3.3.1", faults=["slow"]),
     "KAFKA-9525": shape("2.3.1", "2.5.0", static=True),
     "KAFKA-9821": shape("2.4.1", "2.5.1", static=True, faults=["crash"]),

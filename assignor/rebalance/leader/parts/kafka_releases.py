@@ -1,6 +1,6 @@
 """Leaders of Kafka releases, for groups of simulations and tests.
 
-They have no parts, remember no claims and check nothing: up to 2.3 they assigned tasks twice, and
+They have no parts, remember no claims and check nothing: up to 2.3.0 they assigned tasks twice, and
 an answer that ends a member is what the release gave.
 """
 
@@ -10,7 +10,7 @@ from assignor.rebalance.leader.members import endpoints_of
 from assignor.rebalance.leader.placements import Placement
 from assignor.rebalance.leader.placing import place_tasks
 from encoding import TaskId
-from probing import Content
+from probing import Content, LeaderModel
 
 
 def lead_as_kafka(group: Group) -> Replies:
@@ -36,9 +36,11 @@ def _place(generation: Generation) -> Placement:
 def keep_previous(generation: Generation) -> Placement:
     """Return the tasks of members that keep theirs, and the rest for future ones, or none for them.
 
-    Up to 2.3 every thread of a client was given all tasks that the client ran.
+    Before 2.2.2 and 2.3.1 each thread of a client was given all tasks that the client ran
+    (`ClientState.prevActiveTasks`; later `prevActiveTasksForConsumer`, KAFKA-8649).
     """
     plan = generation.plan
+    is_of_client = generation.group.settings.release.leader_model is LeaderModel.EMPTY_AND_OWN
     content = {answer.member_id: answer.content for answer in generation.decision.answers}
     by_client: dict[str, set[TaskId]] = {}
     for member in generation.members:
@@ -48,8 +50,7 @@ def keep_previous(generation: Generation) -> Placement:
     given: set[TaskId] = set()
     for member in generation.members:
         if content[member.id] is Content.PREVIOUS:
-            # Leaders of 2.4 and 2.5 hand tasks to future members, and tell threads apart.
-            ran = member.ran if takers else by_client[member.client]
+            ran = by_client[member.client] if is_of_client else member.ran
             own_tasks = ran & plan.partitions_by_task.keys() - (given if takers else set())
             active[member.id] = tuple(sorted(own_tasks))
             given |= own_tasks

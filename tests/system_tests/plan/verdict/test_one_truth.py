@@ -13,8 +13,9 @@ from typing import NamedTuple
 import pytest
 
 from probing import RELEASES, find_release
-from system_tests.plan import SimulatedGroup, Use, is_fatal, make_plan
+from system_tests.plan import SimulatedGroup, Use, make_plan
 from system_tests.plan.cost import legs_of, options_of
+from system_tests.plan.steps import is_fatal
 from system_tests.sim import OptionError, not_modelled, plan_bounce, run_bounce
 from system_tests.sim.draws import shape_of
 from system_tests.sim.known_issues import known_issues

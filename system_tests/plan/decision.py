@@ -1,0 +1,59 @@
+"""The verdict of a plan, the same in text, JSON, the report and the table of many groups."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from probing import Direction
+from system_tests.plan.cost import StepCost
+from system_tests.plan.group import SimulatedGroup
+from system_tests.plan.steps import UpgradePlan
+
+
+class Decision(NamedTuple):
+    """What a plan supports, in words, its colour (go, check or stop), and why it is a no go."""
+
+    words: str
+    colour: str
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def is_red(self) -> bool:
+        """Whether the group must not be bounced as planned."""
+        return self.colour == "stop"
+
+
+def decision_of(
+    made: UpgradePlan, group: SimulatedGroup, costs: Sequence[StepCost] = ()
+) -> Decision:
+    """Return the decision that a plan supports.
+
+    It follows from the plan, which has the traps that simulated bounces of all pairs of releases
+    run into. Costs change it only if they show what the plan does not know.
+    """
+    reasons = (
+        *(step.why[0] for step in made.steps if not step.rolling and step.why),
+        *made.traps.values(),
+        *(sentence for cost in costs for sentence in cost.verdict[:1]),
+    )
+    words = _no_go(made, costs)
+    if words:
+        return Decision(words, "stop", tuple(dict.fromkeys(reasons)))
+    met = "go, if the points below are met"
+    if made.direction is Direction.ROLLBACK:
+        return Decision(f"a rollback, as {made.new} is older than {made.old}: {met}", "check")
+    is_unsure = group.has_more_state or not group.is_real
+    has_price = made.no_return is not None or made.restores_from is not None
+    if made.steps and (has_price or is_unsure):
+        return Decision(met, "check")
+    return Decision(met if made.warnings or made.changes or made.bugs else "go", "go")
+
+
+def _no_go(made: UpgradePlan, costs: Sequence[StepCost]) -> str:
+    """Return why a plan is a no go, in words; empty: it is not."""
+    if not made.rolling:
+        return "no go by rolling bounces"
+    if made.traps:
+        return f"no go: {'; '.join(sorted(made.traps))}"
+    if any(cost.kills for cost in costs):
+        return "no go: this way kills members"
+    return "no go: simulated bounces break a rule" if any(cost.is_bad for cost in costs) else ""

@@ -1,0 +1,59 @@
+"""The verdict of a plan: the same in text, JSON, report and table, with costs and without."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from probing import find_release
+from system_tests.cli.main import main
+from system_tests.plan import make_plan
+
+STUCK = "no go: the group does not reach the new version"
+REPEATED = "no go: members can die; two threads process the same task"
+CASES = {
+    "--from 2.2.2 --to 3.6.1 --threads 2": "go, if the points below are met",
+    "--from 2.2.1 --to 3.6.1 --threads 2": REPEATED,
+    "--from 3.6 --to 2.2.1 --threads 2": REPEATED,
+    "--from 2.3.1 --to 2.5.1 --uses static": STUCK,
+    "--from 3.2 --to 3.3 --uses fk-join": "no go by rolling bounces",
+    "--from 3.9 --to 3.4": (
+        "a rollback, as 3.4.1 is older than 3.9.2: go, if the points below are met"
+    ),
+}
+
+
+def run(words):
+    return CliRunner().invoke(main, ["plan", *words.split(), "--members", "2", "--partitions", "4"])
+
+
+@pytest.mark.parametrize("words", CASES)
+def test_the_verdict_is_the_same_with_and_without_costs_in_text_json_and_report(words, tmp_path):
+    verdict, page = CASES[words], tmp_path / "plan.html"
+    text = run(f"{words} --no-costs --report {page}")
+    assert [line for line in text.stdout.splitlines() if "verdict: " in line] == [
+        f"  verdict: {verdict}"
+    ]
+    assert f">{verdict}</span>" in page.read_text(encoding="utf-8")
+    with_costs = run(f"{words} --seeds 3 --format json")
+    found = json.loads(with_costs.stdout)
+    assert found["verdict"] == verdict
+    is_red = verdict.startswith("no go")
+    assert found["is_red"] is is_red is bool(found["reasons"])
+    assert with_costs.exit_code == text.exit_code == is_red
+    for trap, sentence in found["traps"].items():
+        assert trap in verdict
+        assert sentence.startswith("!! ")
+        assert sentence in found["reasons"]
+        assert f"  - {sentence}" in text.stdout
+
+
+def test_threads_of_one_process_are_a_trap_up_to_2_3_0_and_the_way_round_is_a_bridge():
+    for old, way in (("2.3.0", "bounce to 2.3.1 first"), ("2.0.1", "stop all members and start")):
+        made = make_plan(find_release(old), find_release("3.9"), threads=2)
+        (note,) = (text for trap, text in made.traps.items() if "two threads" in trap)
+        assert "2 threads process the same records" in note
+        assert way in note
+    for threads, old in ((1, "2.3.0"), (2, "2.3.1"), (2, "2.2.2"), (2, "2.4.1"), (2, "2.5.1")):
+        made = make_plan(find_release(old), find_release("3.9"), threads=threads)
+        assert not any("two threads" in trap for trap in made.traps)
