@@ -35,6 +35,7 @@ RELEASE_TABLES: Final = read_table(
                 "changed_in": str,
                 "needs_reset?": bool,
                 "reads_former_since?": str,
+                "former_is_restored?": bool,
                 "last_old_series?": str,
                 "honoured_since?": str,
                 "what": str,

@@ -65,6 +65,7 @@ class FormatRow(NamedTuple):
     last_old_series: str
     honoured_since: str
     reads_former_since: str
+    former_is_restored: bool
 
 
 FORMATS: Final = tuple(
@@ -79,6 +80,7 @@ FORMATS: Final = tuple(
         row.get("last_old_series", ""),
         row.get("honoured_since", ""),
         row.get("reads_former_since", row["changed_in"]),
+        row.get("former_is_restored", False),
     )
     for row in RELEASE_TABLES["format"]
 )

@@ -66,7 +66,7 @@ def _legend() -> str:
     rows += [
         (
             "`*`",
-            "after a sign: differs for applications with foreign-key joins or KTable aggregations",
+            "after a sign: differs with foreign-key joins, KTable aggregations or suppress()",
         ),
         ("`!`", "after a sign: the obvious `upgrade.from` kills the member or is refused"),
         ("`?`", "after a sign: the simulation disagrees (never on this page)"),

@@ -41,7 +41,7 @@ def symbol_of(expected: Expectation, verdict: Verdict | None) -> str:
 
 
 def needs_two_for_formats(expected: Expectation) -> bool:
-    """Whether one bounce is enough only without foreign-key joins and KTable aggregations."""
+    """Whether one bounce is enough only without features whose formats change."""
     return expected.outcome is CellOutcome.ONE_BOUNCE and bool(
         formats_between(find_release(expected.old), find_release(expected.new))
     )
@@ -96,7 +96,7 @@ def legend_lines() -> list[str]:
     lines = [f"{SYMBOLS[outcome]}  {MEANINGS[outcome]}" for outcome in CellOutcome]
     return [
         *lines,
-        "*  two bounces with upgrade.from for foreign-key joins or KTable aggregations",
+        "*  other with KTable aggregations (two bounces), foreign-key joins, suppress() (offline)",
         "!  the upgrade.from of the old release crashes or is refused at start: leave it out",
         "?  the simulation disagrees with the release table",
     ]

@@ -16,8 +16,8 @@ _TRANSACTIONS: Final = (
     "exactly-once: members of a rehearsal have no processing.guarantee and write no transactions"
 )
 _FORMATS: Final = (
-    "formats of foreign-key joins and of KTable repartition topics: members of a rehearsal have"
-    " neither"
+    "formats of foreign-key joins, of KTable repartition topics and of suppress() buffers: members"
+    " of a rehearsal have none of them"
 )
 _SUBTOPOLOGIES: Final = (
     "more than one subtopology: the groups of live, simulate and explore have one, so none of them"
@@ -47,7 +47,10 @@ NOT_REHEARSED: Final = (
 )
 """What no rehearsal covers, as sentences without a full stop."""
 
-_USES: Final = {Use.EOS: _TRANSACTIONS, Use.FK_JOIN: _FORMATS, Use.KTABLE: _FORMATS}
+_USES: Final = {
+    Use.EOS: _TRANSACTIONS,
+    **dict.fromkeys((Use.FK_JOIN, Use.KTABLE, Use.SUPPRESS), _FORMATS),
+}
 _BROKER: Final = "--broker kafka:RELEASE"
 _RELEASE: Final = "RELEASE is that of your brokers, 3.3 or later"
 _LEAVES: Final = (

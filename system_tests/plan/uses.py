@@ -14,6 +14,7 @@ class Use(StrEnum):
 
     FK_JOIN = "fk-join"
     KTABLE = "ktable"
+    SUPPRESS = "suppress"
     STATIC = "static"
     IQ = "iq"
     EOS = "eos"
@@ -25,6 +26,7 @@ class Use(StrEnum):
 FEATURES: Final = {
     Use.FK_JOIN: "foreign-key joins",
     Use.KTABLE: "aggregations of KTables",
+    Use.SUPPRESS: "suppressed results",
     Use.STATIC: "static members",
     Use.IQ: "interactive queries",
     Use.EOS: "exactly-once",
@@ -37,6 +39,7 @@ FEATURES: Final = {
 SIGNS: Final = {
     Use.FK_JOIN: "foreign-key joins of KTables; subscriptions change in 3.3",
     Use.KTABLE: "aggregations of KTables; repartition topics change in 3.5",
+    Use.SUPPRESS: "suppress() of a KTable; its changelogs change up to 2.5.1",
     Use.STATIC: "members have group.instance.id",
     Use.IQ: "stores are queried, or application.server is set",
     Use.EOS: "processing.guarantee is not at_least_once; the version, if known:",
@@ -77,6 +80,7 @@ def version_of(uses: Iterable[Use]) -> int | None:
 # Use -> (first release with it, what it is there).
 _SINCE: Final = {
     Use.FK_JOIN: ("2.4.0", "foreign-key joins, which exist since 2.4.0 (KIP-213)"),
+    Use.SUPPRESS: ("2.1.0", "suppressed results: suppress() exists since 2.1.0 (KIP-328)"),
     Use.STATIC: ("2.3.0", "static members: group.instance.id exists since 2.3.0 (KIP-345)"),
     Use.IQ: ("0.10.1.0", "interactive queries, which exist since 0.10.1.0 (KIP-67)"),
     Use.EOS: ("0.11.0.0", "exactly-once: processing.guarantee exists since 0.11.0.0 (KIP-129)"),

@@ -248,11 +248,10 @@ def _second(old: Release, new: Release) -> str:
 def _offline_step(
     now: Running, goal: Running, why: tuple[str, ...], uses: frozenset[Use]
 ) -> PlanStep:
-    """Return the step that stops all members; on the way down it may reset the application."""
+    """Return the step that stops all members; it may reset the application."""
     old, new = now.release, goal.release
     deleted = data.one_way_formats_between(new, old)
-    is_down = new.order < old.order
-    reset = reset_demand(changed_formats(old, new, uses) if is_down else (), new)
+    reset = reset_demand(old, new, uses)
     drain = drain_demand(old, new, uses)
     return PlanStep(
         old=old.name,

@@ -5,7 +5,7 @@ Others are kept at their former layout by `upgrade.from`, or by nothing, so that
 is possible. The rows are in `probing/releases/releases.toml`, each with its evidence.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from probing import Release, find_release
@@ -54,26 +54,38 @@ def drain_demand(first: Release, second: Release, uses: Collection[Use]) -> tupl
     return tuple(
         f"{row.name}: {second.name} ends at a record of the former format that no member has read;"
         f" better take {row.reads_former_since} or later, which reads it"
-        for row in changed_formats(first, second, uses)
-        if first.order < second.order < find_release(row.reads_former_since).order
+        for row in _unreadable(first, second, uses)
+        if not row.former_is_restored
     )
 
 
-def reset_demand(rows: Iterable[data.FormatRow], release: Release) -> tuple[str, ...]:
-    """Return what a group does that returns below formats which changelogs keep; often nothing."""
-    return tuple(
-        line
-        for row in rows
-        if row.needs_reset
-        for line in (
-            (
-                f"{row.name}: internal topics and changelogs hold records that {release.name}"
-                " cannot read; reset the application while no member runs, and delete all state"
-                " directories"
-            ),
-            (
-                f"{release.name} then reads its input again and writes its results again, as far as"
-                " the input topics still have their records"
-            ),
-        )
+def _unreadable(first: Release, second: Release, uses: Collection[Use]) -> Iterator[data.FormatRow]:
+    """Yield the formats of the earlier release that the later one cannot read; upwards only."""
+    for row in changed_formats(first, second, uses):
+        if first.order < second.order < find_release(row.reads_former_since).order:
+            yield row
+
+
+def reset_demand(first: Release, second: Release, uses: Collection[Use]) -> tuple[str, ...]:
+    """Return what a group does whose changelogs the next release cannot read; often nothing."""
+    is_down = second.order < first.order
+    down = [row for row in changed_formats(first, second, uses) if is_down and row.needs_reset]
+    up = [row for row in _unreadable(first, second, uses) if row.former_is_restored]
+    return (
+        *(f"better take {row.reads_former_since} or later, which needs no reset" for row in up),
+        *(
+            line
+            for row in (*down, *up)
+            for line in (
+                (
+                    f"{row.name}: internal topics and changelogs hold records that {second.name}"
+                    " cannot read; reset the application while no member runs, and delete all state"
+                    " directories"
+                ),
+                (
+                    f"{second.name} then reads its input again and writes its results again, as far"
+                    " as the input topics still have their records"
+                ),
+            )
+        ),
     )

@@ -35,6 +35,7 @@ _POLL_MS = 500
 _COMMITS_S = 15.0  # 150 intervals of commits
 _MAX_WHY = 160
 _FILE = re.compile(r" in file /\S+")
+_RECORD = re.compile(r": ConsumerRecord\(.*")
 _PACKAGE = re.compile(r"\b(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
 _TWICE = re.compile(r"\b(\w+Exception: )\1")
 
@@ -338,6 +339,7 @@ class Application:
 
 
 def _last_cause(failure: str) -> str:
-    """Return the last exception of a chain, shortened: no packages, no paths of files."""
-    last = _FILE.sub("", _PACKAGE.sub("", failure.rpartition("; because of ")[2]))
+    """Return the last exception of a chain, shortened: no packages, paths of files and records."""
+    last = _PACKAGE.sub("", failure.rpartition("; because of ")[2])
+    last = _RECORD.sub("", _FILE.sub("", last))
     return shorten(_TWICE.sub(r"\1", last).rstrip("."), _MAX_WHY, placeholder=" ...")

@@ -19,6 +19,13 @@ def _beside(app: Application, claim: Claim, run: Run) -> None:
     app.process()
 
 
+def _taken_over(app: Application, claim: Claim, run: Run) -> None:
+    """As `_beside`; then the new member stops, and the old one takes over its tasks."""
+    _beside(app, claim, run)
+    app.stop("b")
+    app.process()
+
+
 def _bounce(app: Application, claim: Claim, run: Run) -> None:
     """Rolling bounces with the pin and without it, to the end."""
     _start_both(app, claim, run.old)
@@ -158,6 +165,7 @@ Experiment = Callable[[Application, Claim, Run], None]
 
 EXPERIMENTS: Final[Mapping[str, Experiment]] = {
     "beside": _beside,
+    "taken over": _taken_over,
     "bounce": _bounce,
     "bounce back": _bounce_back,
     "replace": _replace,

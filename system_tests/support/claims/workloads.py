@@ -14,6 +14,7 @@ from system_tests.support.word_count import left_topic, right_topic, words_topic
 _WORDS: Final = 8
 _FOREIGN: Final = 8
 _GROUPS: Final = 3
+_KEYS: Final = 8  # every partition has one of each kind
 Records = Mapping[str, str]
 
 
@@ -35,16 +36,33 @@ class Workload:
     @property
     def topics(self) -> tuple[Callable[[str], str], ...]:
         """The input topics."""
-        return tuple(topic for topic, _ in self.batch(1))
+        return tuple(dict.fromkeys(topic for topic, _ in self.batch(1)))
 
 
 def _number(value: bytes) -> str:
     return str(COUNT.unpack(value)[0])
 
 
+def _text(value: bytes) -> str:
+    """Return a value as text that can be printed, as a wrong one may be anything."""
+    return ascii(value.decode("latin-1"))[1:-1]
+
+
 def _rows(number: int) -> Records:
     """Each batch updates all rows within their groups, and adds two rows to each group."""
     return {f"row{at}": f"group{at % _GROUPS}:{number}" for at in range(2 * _GROUPS * number)}
+
+
+def _times(number: int) -> tuple[tuple[Callable[[str], str], Records], ...]:
+    """Each batch goes on by two times; records of one time are suppressed until the next one.
+
+    So the last records of a batch are the first results of the next one, after a restart as well.
+    """
+    times = range(1 if number == 1 else 2 * number, 2 * number + 2)
+    return tuple(
+        (left_topic, {f"{'late' if time % 2 else 'early'}{at}": f"{time}" for at in range(_KEYS)})
+        for time in times
+    )
 
 
 def _both_tables(number: int) -> tuple[tuple[Callable[[str], str], Records], ...]:
@@ -80,6 +98,15 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
         batch=lambda number: ((left_topic, _rows(number)),),
         results=lambda batches: {f"group{at}": f"{2 * batches}" for at in range(_GROUPS)},
         read_value=_number,
+    ),
+    "suppress": Workload(
+        batch=_times,
+        results=lambda batches: {
+            f"{name}{at}": f"{2 * batches - behind}"
+            for name, behind in (("early", 0), ("late", 1))
+            for at in range(_KEYS)
+        },
+        read_value=_text,
     ),
 }
 """By the name of the topology (`system_tests.support.jvm.topologies`)."""

@@ -19,6 +19,8 @@ from system_tests.support.word_count import (
 )
 
 _STREAMS = "org.apache.kafka.streams"
+_EPOCH_MS = 1_600_000_000_000  # of "1": real times, as buffers of suppress() write them
+_LIMIT_MS = 1000
 _Classes = Callable[[str], Any]
 
 
@@ -66,6 +68,24 @@ def _table(classes: _Classes, config: RealConfig) -> Any:
     return builder.build()
 
 
+def _suppress(classes: _Classes, config: RealConfig) -> Any:
+    """Suppress updates of a table, `KEY -> TIME`, until the next time of another key.
+
+    The table has a store, as 2.2 alone makes none of its own, and so has no changelog topic for it.
+    """
+    extractor = classes(f"{_STREAMS}.processor.TimestampExtractor")
+    timed = classes(f"{_STREAMS}.kstream.Consumed").with_(implement(extractor, extract=_time))
+    suppressed = classes(f"{_STREAMS}.kstream.Suppressed")
+    buffer = classes(f"{_STREAMS}.kstream.Suppressed$BufferConfig").unbounded()
+    limit = classes("java.time.Duration").ofMillis(_LIMIT_MS)
+    builder = classes(f"{_STREAMS}.StreamsBuilder")()
+    stored = classes(f"{_STREAMS}.kstream.Materialized").as_(classes("java.lang.String")(STORE))
+    table = builder.table(left_topic(config.application_id), timed, stored)
+    table = table.suppress(suppressed.untilTimeLimit(limit, buffer))
+    table.toStream().to(counts_topic(config.application_id))
+    return builder.build()
+
+
 def _counted(classes: _Classes, config: RealConfig) -> Any:
     """Describe the store; on disk it is the DSL's default one, from 2.3 on with timestamps."""
     serdes = classes("org.apache.kafka.common.serialization.Serdes")
@@ -94,6 +114,10 @@ def _before_colon(value: Any) -> str:
     return str(value).partition(":")[0]
 
 
+def _time(record: Any, _: Any) -> int:
+    return _EPOCH_MS + _LIMIT_MS * int(str(record.value()))
+
+
 def _both(left: Any, right: Any) -> str:
     return f"{left}/{right}"
 
@@ -102,5 +126,6 @@ TOPOLOGIES: Final[Mapping[str, Callable[[_Classes, RealConfig], Any]]] = {
     "words": _words,
     "foreign-key": _foreign_key,
     "table": _table,
+    "suppress": _suppress,
 }
 """By the name that a configuration gives."""

@@ -69,7 +69,7 @@ def pairs(*uses):
     return found
 
 
-SINGLE = (Use.EOS, Use.KTABLE, Use.FK_JOIN, Use.STATIC)
+SINGLE = (Use.EOS, Use.KTABLE, Use.FK_JOIN, Use.SUPPRESS, Use.STATIC)
 EVERY_USE = [(), *((use,) for use in SINGLE), tuple(u for u in Use if u not in VERSIONS)]
 
 
@@ -174,6 +174,43 @@ def test_3_3_is_started_after_all_foreign_key_subscriptions_are_consumed(new, dr
         assert any("better take 3.4.0 or later" in line for line in found.demands) is drains
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "resets"),
+    [
+        ("2.1.1", "2.2.1", False),
+        ("2.2.2", "2.3.0", False),
+        ("2.2.2", "2.5.0", False),
+        ("2.3.1", "2.4.0", True),
+        ("2.3.0", "2.5.0", True),
+        ("2.3.1", "2.5.1", False),
+        ("2.3.1", "4.4", False),
+        ("2.5.0", "2.5.1", False),
+        ("2.4.0", "4.3", False),
+    ],
+)
+def test_buffers_of_suppress_are_never_bounced_over_a_format_and_only_a_reset_leads_back(
+    old, new, resets
+):
+    up, down = plan(old, new, Use.SUPPRESS), plan(new, old, Use.SUPPRESS)
+    assert (up.rolling, down.rolling, up.no_return, down.no_return) == (False, False, 1, 1)
+    ((back,), (again,)) = (made.steps[0].back.steps for made in (up, down))
+    for step, is_reset in ((up.steps[0], resets), (down.steps[0], True), (back, True)):
+        assert step.resets is is_reset
+        assert ("reset the application" in step_text(step)) is is_reset
+    for step in (up.steps[0], again):
+        assert any("better take 2.5.1 or later" in line for line in step.demands) is resets
+        assert not step.drains
+
+
+@pytest.mark.parametrize("pair", [("2.1.0", "2.2.0"), ("2.4.0", "2.5.0"), ("2.5.1", "4.4")])
+def test_releases_with_the_same_buffers_of_suppress_need_no_step_for_them(pair):
+    for old, new in (pair, pair[::-1]):
+        made, plain = plan(old, new, Use.SUPPRESS), plan(old, new)
+        assert actions(made.steps) == actions(plain.steps)
+        assert made.no_return is None
+    assert plan(*pair, Use.SUPPRESS).rolling
+
+
 @pytest.mark.parametrize(("old", "new", "expires"), [("3.9", "3.1", True), ("3.9", "3.2", False)])
 def test_a_static_member_waits_for_its_session_before_a_program_that_cannot_read_its_answer(
     old, new, expires
@@ -266,6 +303,7 @@ def test_an_assumed_version_is_named_if_members_have_a_choice():
     [
         ("0.10.2", Use.EOS),
         ("2.3.1", Use.FK_JOIN),
+        ("2.0", Use.SUPPRESS),
         ("2.2", Use.STATIC),
         ("0.10.0", Use.IQ),
         ("0.10.0", Use.REGEX),

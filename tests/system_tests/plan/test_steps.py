@@ -110,8 +110,8 @@ def test_uses_that_are_not_given_are_named_as_assumed():
     assert "simulated with an assumed group (--problem or --group gives yours): 3 members" in text
     assert "from step 1 on, going back deletes and restores state" in text
     partly = run("--from 3.9 --to 4.3 --uses eos,fk-join").stdout
-    assert "does not use ktable (aggregations of KTables), static (static members), iq" in partly
-    every = "--from 3.9 --to 4.3 --uses eos-v2,fk-join,ktable,iq,static"
+    assert "does not use ktable (aggregations of KTables), suppress (suppressed results)" in partly
+    every = "--from 3.9 --to 4.3 --uses eos-v2,fk-join,ktable,suppress,iq,static"
     assert "assumed:" not in run(every).stdout
 
 
