@@ -1,7 +1,14 @@
 """The upgrade matrix: expected and simulated outcome of every pair of releases."""
 
 from system_tests.matrix.evidence import gather_many
-from system_tests.matrix.expectation import Kind, all_pairs, expect, kinds, pairs_between, route
+from system_tests.matrix.expectation import (
+    Kind,
+    all_pairs,
+    expect,
+    kinds,
+    pairs_between,
+    routes,
+)
 from system_tests.matrix.kip268 import KipCell, kip268_cells, kip268_pairs
 from system_tests.matrix.markdown import render_page
 from system_tests.matrix.render import (
@@ -39,7 +46,7 @@ __all__ = [
     "pair_lines",
     "pairs_between",
     "render_page",
-    "route",
+    "routes",
     "to_text",
     "topology_cells",
     "topology_document",

@@ -19,6 +19,7 @@ from probing import (
     find_release,
     upgrade_path,
 )
+from probing.upgrades import one_way_formats_between
 from system_tests.sim.world import behaviour_of
 
 _PLANNED_RELEASES = frozenset({"next", "incompatible"})
@@ -94,17 +95,36 @@ class Expectation:
 def route(old: Release, new: Release) -> tuple[str, ...]:
     """Return the release in between that allows rolling bounces on both legs; empty if none.
 
-    The route with the fewest bounces, then with the fewest that set `upgrade.from`. Of equal ones,
-    the newest release between the two, since newer releases have fewer open issues; else the
-    release nearest to them, since a later one may write stores that the target does not read.
+    It is the best of `routes` among the bridges that the path names.
     """
-    bridges = (find_release(bridge) for bridge in upgrade_path(old, new).bridges)
-    through = min(
-        (bridge for bridge in bridges if _is_bridge(old, bridge, new)),
-        key=lambda bridge: _route_cost(old, bridge, new),
-        default=None,
+    named = {find_release(bridge).name for bridge in upgrade_path(old, new).bridges}
+    return tuple(stop.name for stop in routes(old, new) if stop.name in named)[:1]
+
+
+def routes(old: Release, new: Release) -> tuple[Release, ...]:
+    """Return the releases in between that allow rolling bounces on both legs, the best one first.
+
+    They are the bridges of the path, and the newest patch of each series between the two.
+
+    It has the fewest bounces, then deletes state least often, then has the fewest bounces that set
+    `upgrade.from`. Of equal ones, the newest release between the two, since newer releases have
+    fewer open issues; else the release nearest to them, since a later one may write stores that the
+    target does not read.
+    """
+    named = {find_release(bridge).name for bridge in upgrade_path(old, new).bridges}
+    lower, higher = sorted((old.order, new.order))
+    bridges = (
+        stop
+        for stop in RELEASES
+        if (stop.name in named or (lower < stop.order < higher and _is_newest_patch(stop)))
+        and _is_bridge(old, stop, new)
     )
-    return () if through is None else (through.name,)
+    return tuple(sorted(bridges, key=lambda bridge: _route_cost(old, bridge, new)))
+
+
+def _is_newest_patch(release: Release) -> bool:
+    """Whether a release is of Kafka, and no later one has its series."""
+    return not release.is_native and find_release(release.series) is release
 
 
 def _is_bridge(old: Release, through: Release, new: Release) -> bool:
@@ -115,12 +135,14 @@ def _is_bridge(old: Release, through: Release, new: Release) -> bool:
 
 
 def _route_cost(old: Release, through: Release, new: Release) -> tuple[int, ...]:
-    """Return the sort key of a route: bounces, pinned ones, releases outside, releases back."""
-    bounces = (*upgrade_path(old, through).bounces, *upgrade_path(through, new).bounces)
+    """Return the sort key of a route: bounces, deletions, pins, releases outside, and back."""
+    legs = ((old, through), (through, new))
+    bounces = [bounce for leg in legs for bounce in upgrade_path(*leg).bounces]
+    deletions = sum(bool(one_way_formats_between(after, before)) for before, after in legs)
     pinned = sum(bounce.upgrade_from is not None for bounce in bounces)
     place = RELEASES.index(through)
     lower, higher = sorted((RELEASES.index(old), RELEASES.index(new)))
-    return (len(bounces), pinned, max(lower - place, 0, place - higher), -place)
+    return (len(bounces), deletions, pinned, max(lower - place, 0, place - higher), -place)
 
 
 def expect(old: Release, new: Release) -> Expectation:

@@ -6,13 +6,11 @@ differ in the value while they are bounced, if all of them run a release that ha
 KIP-447, KIP-732 and the upgrade guide of Kafka Streams.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
-from probing import Release, find_release, upgrade_path
+from probing import Release
 
 _SETTING: Final = "processing.guarantee"
-_BRIDGE: Final = "3.9"  # the last series with both versions
 _FIRST_WITH_BOTH: Final = (2, 6, 0)
 _FIRST_WITH_V2_NAME: Final = (3, 0, 0)
 _FIRST_WITHOUT_V1: Final = (4, 0, 0)
@@ -71,20 +69,6 @@ def renamed_guarantee(old: Release, new: Release) -> tuple[str, ...]:
     is_beta = _FIRST_WITH_BOTH <= lower.order < _FIRST_WITH_V2_NAME
     is_other = is_beta and not higher.is_native and higher.order >= _FIRST_WITHOUT_V1
     return (guarantee_of(new),) if is_other else ()
-
-
-def with_switch(stops: Sequence[Release]) -> tuple[Release, ...]:
-    """Return the stops of a path with one at which members can switch versions.
-
-    A path that has no such stop goes through the newest patch of the last series with both
-    versions, if rolling bounces lead there and on; otherwise it stays as it is.
-    """
-    if any(map(has_both, stops)):
-        return tuple(stops)
-    over = find_release(_BRIDGE)
-    if not all(upgrade_path(*leg).possible for leg in ((stops[0], over), (over, stops[-1]))):
-        return tuple(stops)
-    return (stops[0], over, stops[-1])
 
 
 def switch_reasons(first: Release, at: Release, last: Release) -> tuple[str, ...]:

@@ -117,7 +117,9 @@ def make_plan(
 
 def _first_steps(steps: Sequence[PlanStep]) -> Mapping[Work, int]:
     """Return the number of the first step that does each work, as far as one does."""
-    found: dict[Work, int] = {}
+    changed = (at for at, ends in enumerate(pairwise(steps), 2) if _differ(*ends))
+    later = next(changed, None)  # a guarantee in the first step may only have another name there
+    found: dict[Work, int] = {} if later is None else {Work.SWITCH: later}
     for number, step in enumerate(steps, 1):
         done = {
             Work.SWITCH: any(map(is_guarantee, step.settings)),
@@ -127,6 +129,11 @@ def _first_steps(steps: Sequence[PlanStep]) -> Mapping[Work, int]:
         for work in (work for work, is_done in done.items() if is_done):
             found.setdefault(work, number)
     return found
+
+
+def _differ(step: PlanStep, after: PlanStep) -> bool:
+    """Whether two steps, one after the other, have two versions of exactly-once."""
+    return {step.version, after.version} == {1, 2}
 
 
 def is_fatal(made: UpgradePlan) -> bool:

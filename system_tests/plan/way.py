@@ -6,13 +6,14 @@ static members. A way combines them into steps. An upgrade, a rollback and the w
 step of either are made by `way_between`, so none of them can contradict another.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 from probing import Direction, Release, find_release, upgrade_path
 from probing import upgrades as data
-from system_tests.matrix import route
+from system_tests.matrix import routes
 from system_tests.plan.changes.formats import (
     changed_formats,
     deletions,
@@ -28,7 +29,6 @@ from system_tests.plan.exactly_once import (
     renamed_guarantee,
     switch_reasons,
     versions_between,
-    with_switch,
 )
 from system_tests.plan.model import PlanStep, Running, Way
 from system_tests.plan.uses import Use, version_of
@@ -67,16 +67,51 @@ def way_between(now: Running, goal: Running, uses: frozenset[Use]) -> Way:
         return Way(stops=(old, new), steps=tuple(steps))
     if path.direction is Direction.UPGRADE and _is_eager(now):
         return _unpinned_first(now, goal, uses)
-    switches = now.version != goal.version
-    bridges = () if path.possible else tuple(map(find_release, route(old, new)))
-    stops: tuple[Release, ...] = (old, *bridges, new)
-    obstacles = obstacles_of(stops, uses)
-    if obstacles or not (path.possible or bridges):
-        step = _offline_step(now, goal, (*obstacles, *path.reasons[: not path.possible]), uses)
-        return Way(stops=(old, new), steps=(step,), obstacles=obstacles)
-    stops = with_switch(stops) if switches else stops
-    at = next((stop for stop in stops if has_both(stop)), None) if switches else None
-    return Way(stops=stops, steps=_rolling_steps(now, goal, stops, at, uses))
+    found = _possible_stops(old, new, switches=now.version != goal.version)
+    ways = [
+        Way(stops=stops, steps=_rolling_steps(now, goal, stops, uses))
+        for stops in found
+        if not obstacles_of(stops, uses)
+    ]
+    if ways:
+        return _with_reason(min(ways, key=_price), ways)
+    obstacles = obstacles_of(found[0], uses) if found else ()
+    step = _offline_step(now, goal, (*obstacles, *path.reasons[: not path.possible]), uses)
+    return Way(stops=(old, new), steps=(step,), obstacles=obstacles)
+
+
+def _price(way: Way) -> tuple[int, int]:
+    """Return what decides between ways: their bounces, then how often members delete state."""
+    return len(way.steps), way.deletions
+
+
+def _with_reason(best: Way, ways: Sequence[Way]) -> Way:
+    """Return the best of some ways, with the reason in it if it is over an older release."""
+    same = [way for way in ways if len(way.steps) == len(best.steps)]
+    newest = max(same, key=lambda way: way.stops[1].order)
+    if newest.deletions <= best.deletions:
+        return best
+    why = (
+        f"over {newest.stops[1].name}, which is newer than {best.stops[1].name}, members would"
+        f" delete their state {newest.deletions} times, not {best.deletions}"
+    )
+    first, *rest = best.steps
+    return replace(best, steps=(replace(first, why=(*first.why, why)), *rest))
+
+
+@cache
+def _possible_stops(
+    old: Release, new: Release, *, switches: bool
+) -> tuple[tuple[Release, ...], ...]:
+    """Return the stops of ways by rolling bounces, those first that are best for the protocol.
+
+    If the version of exactly-once switches, members do so at a stop that has both, if there is one.
+    """
+    direct = ((old, new),) if upgrade_path(old, new).possible else ()
+    if not switches or any(map(has_both, (old, new))):
+        return direct or tuple((old, stop, new) for stop in routes(old, new))
+    over = filter(has_both, routes(old, new))
+    return tuple((old, stop, new) for stop in over) or _possible_stops(old, new, switches=False)
 
 
 def _is_eager(now: Running) -> bool:
@@ -99,10 +134,11 @@ def _rolling_steps(
     now: Running,
     goal: Running,
     stops: tuple[Release, ...],
-    at: Release | None,
     uses: frozenset[Use],
 ) -> tuple[PlanStep, ...]:
-    """Return the bounces over all stops, with the switch of exactly-once on the stop `at`."""
+    """Return the bounces over all stops, with the switch of exactly-once on the first that can."""
+    switches = now.version != goal.version
+    at = next((stop for stop in stops if has_both(stop)), None) if switches else None
     steps: list[PlanStep] = []
     version = now.version
     for leg, ends in enumerate(pairwise(stops)):

@@ -242,14 +242,16 @@ def test_version_2_is_renamed_on_the_way_from_2_8():
 
 def test_a_rollback_switches_before_a_release_without_version_2():
     v1 = "processing.guarantee=exactly_once"
-    assert switches("4.3", "2.5.1") == [("3.9.2", None), ("3.9.2", None, v1), ("2.5.1", None)]
+    beta = "processing.guarantee=exactly_once_beta"
+    down = [("2.8.2", None, beta), ("2.8.2", None, v1), ("2.5.1", None)]
+    assert switches("4.3", "2.5.1") == down
     after = plan("2.3.1", "4.3", Use.EOS)
     down = ("3.9.2", "2.3", v1)
     assert [ways(step.back.steps) for step in after.steps[1:]] == [
         [down],
         [("3.9.2", None)],
     ]
-    assert ways(plan("4.3", "2.5.1", Use.EOS).steps[-1].back.steps) == [("3.9.2", None)]
+    assert ways(plan("4.3", "2.5.1", Use.EOS).steps[-1].back.steps) == [("2.8.2", None)]
 
 
 def test_the_way_back_of_a_switch_sets_the_guarantee_back():
