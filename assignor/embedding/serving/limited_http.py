@@ -2,8 +2,9 @@
 
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
@@ -23,8 +24,25 @@ _NEVER_S: Final = 10**9
 _QUIET: Final = line_logger(f"{__name__}.waiting")
 _QUIET.disabled = True
 
-Application = Callable[[Mapping[str, Any], Callable[..., object]], Any]
-"""By WSGI (PEP 3333)."""
+_PIECE: Final = 128 << 10
+"""In such pieces, an answer goes to the disk without a second copy in memory."""
+_FULL: Final = "STREAMS_FULL"
+OK: Final = "200 OK"
+FAILED: Final = "500 Internal Server Error"
+UNAVAILABLE: Final = "503 Service Unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer: its status, body, and headers besides the length."""
+
+    status: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Respond = Callable[[Mapping[str, Any]], Response]
+"""Called with the environment of a request, by WSGI (PEP 3333)."""
 
 
 def listening_address(endpoint: str) -> HostInfo:
@@ -39,19 +57,28 @@ def listening_address(endpoint: str) -> HostInfo:
     return found
 
 
+_BUSY: Final = Response(UNAVAILABLE, b"too many requests wait; try again\n")
+
+
 class LimitedServer:
-    """Serves an application on threads of its own, until it is closed.
+    """Answers requests on threads of its own, until it is closed.
 
     One thread receives and sends; a client that is slow or idle holds none of the others.
 
     Args:
         own: where to listen.
-        application: called on one of the threads for each request that is complete.
+        respond: called on one of the threads for each request that is complete. Whatever it raises
+            is logged, and answered as a failure.
+        failure: that answer.
         connections: open at a time; others wait to be accepted.
-        threads: that call the application.
+        threads: that call `respond`.
         connection_s: how long a connection may last; then it is cut.
         passed_on: header of requests that have as many threads of their own: members that wait for
             each other's answers would else have no thread left to give one.
+        waits: whether the answer to a path waits for another member. Such requests have as many
+            threads, too, so that they hold up no others; half of the connections may wait for one,
+            and further requests get `full`.
+        full: an answer.
 
     Raises:
         ModuleNotFoundError: the extra `http` is not installed.
@@ -61,12 +88,15 @@ class LimitedServer:
     def __init__(
         self,
         own: HostInfo,
-        application: Application,
+        respond: Respond,
         *,
+        failure: Response,
         connections: int,
         threads: int,
         connection_s: float,
         passed_on: str = "",
+        waits: Callable[[str], bool] | None = None,
+        full: Response = _BUSY,
     ) -> None:
         try:
             from waitress.server import create_server  # noqa: PLC0415 an extra
@@ -77,7 +107,7 @@ class LimitedServer:
         family, *_ = socket.getaddrinfo(*own, type=socket.SOCK_STREAM)[0]
         listening = socket.create_server(own, family=family)
         self._server: Any = create_server(
-            application,
+            self._application,
             sockets=[listening],
             threads=threads,
             connection_limit=connections + len(("the listening socket", "the wake-up call")),
@@ -94,9 +124,12 @@ class LimitedServer:
             ident=None,
         )
         self._server.logger = _log
-        self._dispatchers = [self._server.task_dispatcher]
+        self._respond, self._failure, self._full = respond, failure, full
+        self._most_waiting = connections // 2
         self._passed_on = passed_on.upper().replace("-", "_")
-        if passed_on:
+        self._waits = waits
+        self._dispatchers = [self._server.task_dispatcher]
+        for _ in filter(None, (passed_on, waits)):
             self._dispatchers.append(ThreadedTaskDispatcher())
             self._dispatchers[-1].set_thread_count(threads)
         for each in self._dispatchers:
@@ -120,8 +153,56 @@ class LimitedServer:
             # Of a client that asks again before it reads: it gets what is answered, and no more.
             channel.requests, channel.close_when_flushed = [], True
             return
-        is_passed_on = self._passed_on in channel.requests[0].headers
-        self._dispatchers[-1 if is_passed_on else 0].add_task(channel)
+        if self._passed_on in channel.requests[0].headers:
+            self._dispatchers[1].add_task(channel)
+        else:
+            waits = None if channel.requests[0].error else self._waits
+            self._dispatchers[0].add_task(_Arrived(self, channel) if waits else channel)
+
+    def look(self, channel: Any) -> None:
+        """Answer the next request of a connection, on this thread or on one that may wait."""
+        request, waiting = channel.requests[0], self._dispatchers[-1]
+        try:
+            waits = self._waits is not None and self._waits(request.request_uri)
+        except BaseException:  # noqa: BLE001 it is raised again, and answered, by `respond`
+            waits = False
+        if waits and len(waiting.queue) < self._most_waiting:
+            waiting.add_task(channel)
+            return
+        if waits:
+            request.headers[_FULL] = "1"
+        channel.service()
+
+    def _application(
+        self, environ: Mapping[str, Any], start: Callable[[str, list[tuple[str, str]]], object]
+    ) -> Iterable[bytes]:
+        """Answer a request, by WSGI (PEP 3333)."""
+        try:
+            found = self._full if f"HTTP_{_FULL}" in environ else self._respond(environ)
+        except BaseException:  # noqa: BLE001 also SystemExit: nothing else on this thread answers
+            _log.exception("the request %s failed", shown(environ["REQUEST_URI"]))
+            found = self._failure
+        body = found.body
+        start(found.status, [*found.headers.items(), ("Content-Length", str(len(body)))])
+        if environ["REQUEST_METHOD"] == "HEAD":
+            return []
+        return (body[at : at + _PIECE] for at in range(0, len(body), _PIECE))
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrived:
+    """A task of waitress: a connection whose next request is looked at on a thread."""
+
+    server: LimitedServer
+    channel: Any
+
+    def service(self) -> None:
+        """Answer the request."""
+        self.server.look(self.channel)
+
+    def cancel(self) -> None:
+        """Close the connection."""
+        self.channel.cancel()
 
 
 def _cut_old(server: Any, connection_s: float, now_s: float) -> None:

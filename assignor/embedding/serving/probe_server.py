@@ -1,20 +1,25 @@
 """Probes of a member over HTTP: `/live`, `/ready`, `/health` and, with `metrics`, `/metrics`."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, Self
 
 from assignor.embedding.serving.health import Health
-from assignor.embedding.serving.limited_http import LimitedServer, listening_address
-from assignor.logs import line_logger
+from assignor.embedding.serving.limited_http import (
+    FAILED,
+    OK,
+    UNAVAILABLE,
+    LimitedServer,
+    Response,
+    listening_address,
+)
 
-_log = line_logger(__name__)
-
-_OK: Final = "200 OK"
-_NOT_FOUND: Final = "404 Not Found"
-_FAILED: Final = "500 Internal Server Error"
-_UNAVAILABLE: Final = "503 Service Unavailable"
-_PATHS: Final = b"there are /live, /ready, /health and /metrics\n"
+_TEXT: Final = MappingProxyType({"Content-Type": "text/plain"})
+_NO_PATH: Final = Response(
+    "404 Not Found", b"there are /live, /ready, /health and /metrics\n", _TEXT
+)
+_SEE_LOG: Final = Response(FAILED, b"the probe failed; see the log\n", _TEXT)
 _CONNECTIONS, _THREADS, _CONNECTION_S, _LAST_S = 128, 2, 5.0, 2.0
 
 
@@ -52,6 +57,7 @@ class ProbeServer:
             connections=_CONNECTIONS,
             threads=_THREADS,
             connection_s=_CONNECTION_S,
+            failure=_SEE_LOG,
         )
 
     def close(self) -> None:
@@ -66,23 +72,13 @@ class ProbeServer:
         """Close it."""
         self.close()
 
-    def _respond(
-        self, environ: Mapping[str, Any], start: Callable[[str, list[tuple[str, str]]], object]
-    ) -> Iterable[bytes]:
-        """Answer a request, by WSGI (PEP 3333)."""
-        try:
-            status, kind, body = self._answer(environ["PATH_INFO"])
-        except Exception:  # noqa: BLE001 a defect here: log it, and answer
-            _log.exception("the probe failed")
-            status, kind, body = _FAILED, "text/plain", b"the probe failed; see the log\n"
-        start(status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
-        return [body]
-
-    def _answer(self, path: str) -> tuple[str, str, bytes]:
+    def _respond(self, environ: Mapping[str, Any]) -> Response:
+        path = environ["PATH_INFO"]
         if path == "/metrics" and self._metrics is not None:
-            return _OK, *self._metrics()
+            kind, text = self._metrics()
+            return Response(OK, text, {"Content-Type": kind})
         if path not in ("/live", "/ready", "/health"):
-            return _NOT_FOUND, "text/plain", _PATHS
+            return _NO_PATH
         health = self._health()
         is_fine = {
             "/live": health.is_alive,
@@ -90,4 +86,5 @@ class ProbeServer:
             "/health": not health.problems,
         }[path]
         document = json.dumps(health.as_json()) + "\n"
-        return _OK if is_fine else _UNAVAILABLE, "application/json", document.encode()
+        headers = {"Content-Type": "application/json"}
+        return Response(OK if is_fine else UNAVAILABLE, document.encode(), headers)

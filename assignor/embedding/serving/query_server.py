@@ -9,21 +9,29 @@ connection of a limited number for a limited time, and neither a thread nor memo
 
 import socket
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
+from types import MappingProxyType
 from typing import Any, Final, Protocol, Self
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from assignor.config import refused
 from assignor.embedding.errors import StoreNotHeld
 from assignor.embedding.queries import KeyHosts, Partitioner, partition_for_key
-from assignor.embedding.serving.limited_http import LimitedServer, listening_address
+from assignor.embedding.serving.limited_http import (
+    FAILED,
+    OK,
+    UNAVAILABLE,
+    LimitedServer,
+    Response,
+    listening_address,
+)
 from assignor.embedding.state_stores import StateStore, TaskState, TaskStores
 from assignor.errors import MissingSourceTopic
 from assignor.logs import line_logger
-from encoding import HostInfo, shown
+from encoding import HostInfo
 
 _log = line_logger(__name__)
 
@@ -31,20 +39,30 @@ Answer = Callable[[bytes, TaskState], bytes]
 """Key and the stores of its task -> body of the response."""
 
 _MOST_S: Final = 24 * 3600
-_PIECE: Final = 128 << 10
-"""In such pieces, an answer goes to the disk without a second copy in memory."""
 _MARK: Final = "Streams-Query"
 """Header of members: `here` in a request that is not passed on, `answer` in responses."""
-_OK: Final = "200 OK"
-_BAD_REQUEST: Final = "400 Bad Request"
-_NOT_ALLOWED: Final = "405 Method Not Allowed"
-_FAILED: Final = "500 Internal Server Error"
-_UNAVAILABLE: Final = "503 Service Unavailable"
-_TRY_AGAIN: Final = b"no member has this key at the moment; try again\n"
-_SEE_LOG: Final = b"the query failed; see the log of the member that has this key\n"
-_MARKS_OF_URLS: Final = b"a key is percent-encoded: its ? is %3F, its # is %23\n"
+_HEADERS: Final = MappingProxyType(
+    {
+        "Content-Type": "application/octet-stream",
+        "X-Content-Type-Options": "nosniff",
+        _MARK: "answer",
+    }
+)
 
-_Response = tuple[str, bytes]
+
+def _response(status: str, body: bytes) -> Response:
+    return Response(status, body, _HEADERS)
+
+
+_TRY_AGAIN: Final = _response(UNAVAILABLE, b"no member has this key at the moment; try again\n")
+_BUSY: Final = _response(UNAVAILABLE, b"too many queries wait for other members; try again\n")
+_SEE_LOG: Final = _response(
+    FAILED, b"the query failed; see the log of the member that has this key\n"
+)
+_NOT_ALLOWED: Final = _response("405 Method Not Allowed", b"a query is a GET\n")
+_NO_KEY: Final = _response(
+    "400 Bad Request", b"a key is percent-encoded: its ? is %3F, its # is %23\n"
+)
 
 
 class RoutesKeys(Protocol):
@@ -61,7 +79,8 @@ class QueryLimits:
 
     Attributes:
         connections: open at a time; others wait to be accepted.
-        threads: queries that are answered at a time, and as many of other members; others wait.
+        threads: queries for keys of this member that are answered at a time; as many that other
+            members pass on, and as many that wait for other members. Others wait.
         connection_s: how long a connection may last, from its start until its answer is read; a
             client that uses it for further queries must repeat one that is cut off.
         peer_s: how long another member may take for its answer.
@@ -142,7 +161,10 @@ class QueryServer:
             connections=limits.connections,
             threads=limits.threads,
             connection_s=limits.connection_s,
+            failure=_SEE_LOG,
             passed_on=_MARK,
+            waits=self._is_elsewhere,
+            full=_BUSY,
         )
 
     def close(self) -> None:
@@ -157,30 +179,37 @@ class QueryServer:
         """Close it."""
         self.close()
 
-    def response(self, key: bytes, *, is_passed_on: bool) -> _Response:
-        """Return status and body for a key; one that was passed on is answered here or nowhere."""
+    def response(self, key: bytes, *, is_passed_on: bool) -> Response:
+        """Return the answer for a key; one that was passed on is answered here or nowhere."""
         try:
-            hosts = self._assignor.hosts_for_key(
-                self._store.name, key, partitioner=self._partitioner
-            )
+            hosts = self._hosts_of(key)
         except MissingSourceTopic:
-            return _UNAVAILABLE, _TRY_AGAIN
-        for host in self._asked(hosts, is_passed_on=is_passed_on):
+            return _TRY_AGAIN
+        for host in [self._own] if is_passed_on else _asked(hosts, self._own):
             if host == self._own:
                 found = self._here(key, hosts.partition)
             else:
                 found = _asked_at(host, key, self._limits)
             if found is not None:
                 return found
-        return _UNAVAILABLE, _TRY_AGAIN
+        return _TRY_AGAIN
 
-    def _asked(self, hosts: KeyHosts, *, is_passed_on: bool) -> list[HostInfo]:
-        """Return the hosts to ask, best first."""
-        if is_passed_on or hosts.active is None:
-            return [self._own]
-        return [hosts.active, *hosts.standby]
+    def _hosts_of(self, key: bytes) -> KeyHosts:
+        return self._assignor.hosts_for_key(self._store.name, key, partitioner=self._partitioner)
 
-    def _here(self, key: bytes, partition: int) -> _Response | None:
+    def _is_elsewhere(self, path: str) -> bool:
+        """Return whether the answer for a key may have to wait for another member."""
+        hosts = self._hosts_of(_key_of(path))
+        asked = _asked(hosts, self._own)
+        if asked[0] != self._own:
+            return True
+        try:
+            self._stores.local_state(self._store, hosts.partition)
+        except StoreNotHeld:
+            return asked != [self._own]
+        return False
+
+    def _here(self, key: bytes, partition: int) -> Response | None:
         """Answer with the state of this member; None if it has the task no longer."""
         try:
             body: object = self._answer(key, self._stores.local_state(self._store, partition))
@@ -193,35 +222,28 @@ class QueryServer:
                 f"an answer has {len(body)} bytes, more than QueryLimits.answer_bytes allows:"
                 f" {self._limits.answer_bytes}"
             )
-        return _OK, body
+        return _response(OK, body)
 
-    def _respond(
-        self, environ: Mapping[str, Any], start: Callable[[str, list[tuple[str, str]]], object]
-    ) -> Iterable[bytes]:
-        """Answer a request, by WSGI (PEP 3333)."""
+    def _respond(self, environ: Mapping[str, Any]) -> Response:
         path = environ["REQUEST_URI"]
-        status, body = _BAD_REQUEST, _MARKS_OF_URLS
-        try:
-            if environ["REQUEST_METHOD"] != "GET":
-                status, body = _NOT_ALLOWED, b"a query is a GET\n"
-            elif path.startswith("/") and not {"?", "#"} & {*path}:
-                is_passed_on = environ.get("HTTP_STREAMS_QUERY") == "here"
-                key = unquote_to_bytes(path[1:])
-                status, body = self.response(key, is_passed_on=is_passed_on)
-        except Exception:  # noqa: BLE001 a defect of the application's function: log it, and answer
-            _log.exception("the query %s failed", shown(path))
-            status, body = _FAILED, _SEE_LOG
-        headers = {
-            "Content-Length": str(len(body)),
-            "Content-Type": "application/octet-stream",
-            "X-Content-Type-Options": "nosniff",
-            _MARK: "answer",
-        }
-        start(status, [*headers.items()])
-        return (body[at : at + _PIECE] for at in range(0, len(body), _PIECE))
+        if environ["REQUEST_METHOD"] != "GET":
+            return _NOT_ALLOWED
+        if not path.startswith("/") or {"?", "#"} & {*path}:
+            return _NO_KEY
+        is_passed_on = environ.get("HTTP_STREAMS_QUERY") == "here"
+        return self.response(_key_of(path), is_passed_on=is_passed_on)
 
 
-def _asked_at(host: HostInfo, key: bytes, limits: QueryLimits) -> _Response | None:
+def _key_of(path: str) -> bytes:
+    return unquote_to_bytes(path[1:])
+
+
+def _asked(hosts: KeyHosts, own: HostInfo) -> list[HostInfo]:
+    """Return the hosts to ask, best first."""
+    return [own] if hosts.active is None else [hosts.active, *hosts.standby]
+
+
+def _asked_at(host: HostInfo, key: bytes, limits: QueryLimits) -> Response | None:
     """Return the whole answer of another member; None if it has none, or cannot be reached."""
     connection = HTTPConnection(host.host, host.port, timeout=limits.peer_s)
     # A timeout of a socket is one of each read: an answer that comes byte by byte has none.
@@ -233,11 +255,11 @@ def _asked_at(host: HostInfo, key: bytes, limits: QueryLimits) -> _Response | No
         connection.request("GET", path, headers={_MARK: "here"})
         response = connection.getresponse()
         status = f"{response.status} {response.reason}"
-        if response.getheader(_MARK) != "answer" or status not in (_OK, _FAILED):
+        if response.getheader(_MARK) != "answer" or status not in (OK, FAILED):
             return None
         if response.length is None or response.length > limits.answer_bytes:
             return None
-        return status, response.read()
+        return _response(status, response.read())
     except (HTTPException, OSError, ValueError) as error:
         _log.debug("the query of a key at %s:%d: %r", host.host, host.port, error)
         return None

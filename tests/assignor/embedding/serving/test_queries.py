@@ -3,112 +3,16 @@
 import socket
 import struct
 import threading
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from assignor import ConfigError, MissingSourceTopic
-from assignor.embedding import JSON, TEXT, DictStore, KeyHosts, StoreNotHeld, partition_for_key
 from assignor.embedding.serving import QueryLimits, QueryServer
-from encoding import HostInfo
 from tests.assignor.embedding.clusters import until
-
-COUNTS = DictStore("counts", key=TEXT, value=JSON)
-LIMIT_S = 120
-HERE = {"Streams-Query": "here"}
-WRONG = {
-    b"error": ZeroDivisionError("of the application"),
-    b"os-error": ConnectionRefusedError("the price service is down"),
-    b"text": "no bytes",
-    b"none": None,
-    b"large": bytes((64 << 20) + 1),
-}
-
-
-class Group:
-    """Members with query servers; `owner` and `standbys` are names, as the host map has them."""
-
-    def __init__(self):
-        self.servers, self.resources = {}, ExitStack()
-        self.reset()
-
-    def reset(self):
-        self.owner, self.standbys, self.error = None, (), None
-        self.holders, self.asked = set(), []
-
-    def start(self, name, port, **limits):
-        member = Member(self, name)
-        limits = QueryLimits(**{"peer_s": LIMIT_S, "connection_s": LIMIT_S, **limits})
-        server = QueryServer(
-            f"127.0.0.1:{port}", member, member, COUNTS, member.answer, limits=limits
-        )
-        self.servers[name] = HostInfo("127.0.0.1", port)
-        self.resources.callback(server.close)
-
-    def reserved_port(self):
-        """Return a port that only this process can listen on, until the end of the module."""
-        kept = self.resources.enter_context(socket.socket())
-        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        kept.bind(("127.0.0.1", 0))
-        return kept.getsockname()[1]
-
-    def get(self, name, path="/some%2Fkey", **headers):
-        connection = HTTPConnection(*self.servers[name], timeout=LIMIT_S)
-        connection.request("GET", path, headers=headers)
-        response = connection.getresponse()
-        body = response.read()
-        connection.close()
-        return response.status, body
-
-
-class Member:
-    """Assignor and stores of one member."""
-
-    def __init__(self, group, name):
-        self.group, self.name = group, name
-
-    def hosts_for_key(self, store, key, *, partitioner):
-        assert (store, partitioner(key, 4)) == ("counts", partition_for_key(key, 4))
-        if self.group.error:
-            raise self.group.error
-        hosts, owner = self.group.servers, self.group.owner
-        return KeyHosts(
-            partition=3,
-            active=hosts.get(owner, HostInfo("127.0.0.1", 1)) if owner else None,
-            standby=tuple(hosts[name] for name in self.group.standbys),
-        )
-
-    def local_state(self, store, partition):
-        assert (store, partition) == (COUNTS, 3)
-        if self.name not in self.group.holders:
-            raise StoreNotHeld("moved")
-        return self
-
-    def answer(self, key, state):
-        assert state is self
-        self.group.asked.append(self.name)
-        if key in WRONG:
-            if isinstance(WRONG[key], Exception):
-                raise WRONG[key]
-            return WRONG[key]() if callable(WRONG[key]) else WRONG[key]
-        return b"%s: %s" % (self.name.encode(), key)
-
-
-@pytest.fixture(scope="module")
-def _started(clock):
-    made = Group()
-    with made.resources:
-        for name in ("one", "two", "three"):
-            made.start(name, made.reserved_port())
-        yield made
-
-
-@pytest.fixture
-def group(_started):
-    _started.reset()
-    return _started
+from tests.assignor.embedding.serving.members import COUNTS, HERE, LIMIT_S, WRONG, Peer
 
 
 @pytest.mark.parametrize("asked", ["one", "two"])
@@ -153,7 +57,7 @@ def test_a_defect_of_the_application_is_an_error_of_all_members(group, caplog, k
     for asked in ("one", "two"):
         assert group.get(asked, f"/{key}")[0] == 500
     assert group.asked == ["one", "one"]
-    [failed, _again] = [each for each in caplog.records if f"query /{key} failed" in each.message]
+    [failed, _again] = [each for each in caplog.records if f"request /{key} failed" in each.message]
     assert failed.exc_info is not None
 
 
@@ -162,33 +66,6 @@ def test_any_bytes_are_a_key_and_marks_of_urls_are_not(group):
     assert group.get("one", "//x%3F%2F%00%FF/here/") == (200, b"one: /x?/\x00\xff/here/")
     for path in ("/key?q=1", "/key#part", "key"):
         assert group.get("one", path)[0] == 400
-
-
-class Peer:
-    """A process at the owner's endpoint, which sends bytes that are no whole answer."""
-
-    def __init__(self, group, answer):
-        self.group, self.answer, self.cut = group, answer, threading.Event()
-        self.listening = socket.create_server(("127.0.0.1", 0))
-        group.servers["peer"] = HostInfo(*self.listening.getsockname())
-        self.thread = threading.Thread(target=self.serve)
-        self.thread.start()
-
-    def serve(self):
-        with suppress(OSError):
-            taken, _ = self.listening.accept()
-            with taken:
-                taken.recv(4096)
-                taken.sendall(self.answer)
-                if self.answer.endswith(b"drip"):
-                    while not self.cut.wait(0.05):
-                        taken.sendall(b".")
-
-    def close(self):
-        self.cut.set()
-        self.listening.shutdown(socket.SHUT_RDWR)
-        self.listening.close()
-        self.thread.join()
 
 
 MARK = b"Streams-Query: answer\r\n"
