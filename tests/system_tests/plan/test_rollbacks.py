@@ -296,14 +296,6 @@ def test_a_known_version_of_exactly_once_decides_whether_members_switch(old, new
     assert bool(rows) is (use is Use.EOS_V1 and new == "4.3")
 
 
-@pytest.mark.parametrize(("release", "use"), [("2.4", Use.EOS_V2), ("4.0", Use.EOS_V1)])
-def test_a_version_that_the_group_cannot_run_is_refused(release, use):
-    with pytest.raises(OptionError, match="has no version"):
-        plan(release, "4.3", *read_uses(use))
-    with pytest.raises(ValueError, match="eos-v1 and eos-v2"):
-        read_uses("eos-v1,eos-v2")
-
-
 def test_an_assumed_version_is_named_if_members_have_a_choice():
     (_, named) = assumptions(plan("2.8", "4.3", Use.EOS))
     assert named.endswith("=exactly_once; if they run exactly_once_beta, plan with --uses eos-v2")
@@ -311,30 +303,6 @@ def test_an_assumed_version_is_named_if_members_have_a_choice():
     assert named.endswith("=exactly_once_v2; if they run exactly_once, plan with --uses eos-v1")
     for pair in (("2.4", "4.3"), ("4.3", "2.4"), ("2.8", "3.9")):
         assert len(assumptions(plan(*pair, Use.EOS))) == 1
-
-
-@pytest.mark.parametrize(
-    ("release", "use"),
-    [
-        ("0.10.2", Use.EOS),
-        ("2.3.1", Use.FK_JOIN),
-        ("2.0", Use.SUPPRESS),
-        ("2.2", Use.STATIC),
-        ("0.10.0", Use.IQ),
-        ("0.10.0", Use.REGEX),
-    ],
-)
-def test_a_feature_that_a_release_does_not_have_is_refused(release, use):
-    for pair in ((release, "3.9"), ("3.9", release)):
-        with pytest.raises(OptionError, match=f"leave {use} out of --uses, or take releases from"):
-            plan(*pair, use)
-
-
-def test_the_command_refuses_it_too_and_names_no_option_that_it_does_not_have():
-    words = ["plan", "--from", "0.10.0", "--to", "1.1", "--uses", "static"]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 2
-    assert "leave static out of --uses" in done.stderr
 
 
 @pytest.mark.parametrize("old", ["2.8", "3.0", "3.9", "4.3"])
