@@ -26,6 +26,13 @@ from probing import EARLIEST_PROBEABLE_VERSION
 NEARLY_FULL: Final = 0.8
 """The size of the group's record is a finding from this share of the broker's limit on."""
 
+_WHY_NONE: Final = {
+    False: "; see the warnings in the leader's log",
+    True: ": a leader before 2.6, or with StickyTaskAssignor or a TaskAssignor of its own, balances"
+    " tasks with and without state together; with another leader, see its log",
+}
+"""Whether members of the JVM are in the group -> why a client is below its share for good."""
+
 Rule = Callable[[GroupInspection], Iterator[str]]
 
 
@@ -77,9 +84,11 @@ def _owned_twice(look: GroupInspection) -> Iterator[str]:
 def _not_owned(look: GroupInspection) -> Iterator[str]:
     found = [str(entry.task) for entry in look.tasks if not entry.owners]
     if found:
+        is_new = any(partition_counts(look))
+        why = "it waits for its old owner, or the leader has not assigned it"
         yield (
-            f"task {few(found)} runs nowhere: it waits for its old owner, or the leader has not "
-            "assigned it"
+            f"task {few(found)} runs nowhere:"
+            f" {'partitions were added, see below' if is_new else why}"
         )
 
 
@@ -152,7 +161,7 @@ def _why_below(look: GroupInspection, client: ClientLook) -> str:
     warming = client.standby if client.warmup is None else client.warmup
     lags = [client.state_lags[task] for task in warming if task in client.state_lags]
     if not warming:
-        return "no copy warms up on it; see the warnings in the leader's log"
+        return f"no copy warms up on it{_WHY_NONE[any(m.native is None for m in look.members)]}"
     known = [lag for lag in lags if lag is not None]
     far = f", up to {max(known):,} records behind when it joined" if known else ""
     when = (
