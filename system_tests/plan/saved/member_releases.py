@@ -89,12 +89,15 @@ def begun_bounce(
             if step is not None and step.release in after:
                 done = sorted(shown(client) for client, names in known.items() if names == after)
                 more = f" and {len(done) - _SHOWN} more" if len(done) > _SHOWN else ""
+                fits = spelled_releases(after)
+                checked = f"run it (they write what {fits} do) with" if len(after) > 1 else "have"
                 return BegunBounce(
                     old,
                     "this continues a bounce that stopped halfway: members that run"
                     f" {step.release} already, as after step {number}, are"
-                    f" {', '.join(done[:_SHOWN])}{more}; check that they have the settings of this"
-                    f" step, and leave them out up to its end; the costs are those of all members",
+                    f" {', '.join(done[:_SHOWN])}{more}; check that they {checked} the settings of"
+                    " this step, and leave them out up to its end; the costs are those of all"
+                    " members",
                 )
     return None
 

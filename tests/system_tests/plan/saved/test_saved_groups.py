@@ -107,6 +107,14 @@ def test_a_bounce_that_stopped_halfway_is_finished_or_taken_back(halfway, new, o
     assert "this continues a bounce" in page.read_text(encoding="utf-8")
 
 
+def test_members_whose_release_is_not_certain_are_to_be_checked(halfway):
+    file = halfway(a=["2.3.1"], b=["3.8.1", "3.9.1", "3.9.2"])
+    begun = json.loads(plan("--problem", file, "--to", "3.9", "--no-costs").stdout)["group"][
+        "begun"
+    ]
+    assert "are b; check that they run it (they write what 3.8.1 to 3.9.2 do) with the" in begun
+
+
 @pytest.mark.parametrize(
     ("releases", "words"),
     [
