@@ -216,6 +216,6 @@ def test_a_client_below_its_share_has_causes_that_its_leader_can_have(native, ca
     owner = member("a", active=[T00, T01], sums=[(T00, 5)], native=native)
     look = inspect_group(group_of(owner, member("b", native=native)), FACTS)
     assert sentence(look, "below-share").startswith(
-        f"b runs 0 of its share of 1 stateful tasks: no copy warms up on it{'; ' * bool(native)}"
+        "b runs 0 of its share of 1 stateful tasks: no copy warms up on it; "
     )
     assert cause in sentence(look, "below-share")
