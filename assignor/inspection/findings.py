@@ -26,6 +26,12 @@ from probing import EARLIEST_PROBEABLE_VERSION
 NEARLY_FULL: Final = 0.8
 """The size of the group's record is a finding from this share of the broker's limit on."""
 
+_NATIVE_LEADER: Final = "see the warnings in the leader's log"
+_JVM_LEADERS: Final = (
+    "a leader before 2.6, or with StickyTaskAssignor or a TaskAssignor of its own, balances tasks"
+    " with and without state together; with another leader, see its log"
+)
+
 Rule = Callable[[GroupInspection], Iterator[str]]
 
 
@@ -63,8 +69,7 @@ def _errors(look: GroupInspection) -> Iterator[str]:
 
 
 def _shutdown(look: GroupInspection) -> Iterator[str]:
-    names = sorted({member.client for member in look.members if member.wants_shutdown})
-    if names:
+    if names := sorted({member.client for member in look.members if member.wants_shutdown}):
         yield f"{few(names)} asks the whole application to stop (KIP-671)"
 
 
@@ -77,10 +82,10 @@ def _owned_twice(look: GroupInspection) -> Iterator[str]:
 def _not_owned(look: GroupInspection) -> Iterator[str]:
     found = [str(entry.task) for entry in look.tasks if not entry.owners]
     if found:
-        yield (
-            f"task {few(found)} runs nowhere: it waits for its old owner, or the leader has not "
-            "assigned it"
-        )
+        why = "it waits for its old owner, or the leader has not assigned it"
+        if any(partition_counts(look)):
+            why = "partitions were added, see below"
+        yield f"task {few(found)} runs nowhere: {why}"
 
 
 def _no_task(look: GroupInspection) -> Iterator[str]:
@@ -152,7 +157,8 @@ def _why_below(look: GroupInspection, client: ClientLook) -> str:
     warming = client.standby if client.warmup is None else client.warmup
     lags = [client.state_lags[task] for task in warming if task in client.state_lags]
     if not warming:
-        return "no copy warms up on it; see the warnings in the leader's log"
+        is_native = all(member.native is not None for member in look.members)
+        return f"no copy warms up on it; {_NATIVE_LEADER if is_native else _JVM_LEADERS}"
     known = [lag for lag in lags if lag is not None]
     far = f", up to {max(known):,} records behind when it joined" if known else ""
     when = (

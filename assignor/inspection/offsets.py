@@ -1,7 +1,8 @@
 """Committed offsets compared with the topics: lag of a group without members, and what is wrong.
 
 Nothing here needs a member: after all members ended, offsets and topics are what is left of a
-group. Its sources are the topics that it committed; its internal topics are known by their names.
+group. Its sources are then the topics that it committed, else those that members subscribe to; its
+internal topics are known by their names.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -68,27 +69,34 @@ def missing_topics(look: GroupInspection) -> Iterator[str]:
 
 
 def partition_counts(look: GroupInspection) -> Iterator[str]:
-    """Internal topics of a group without members that no longer fit the topics that it reads.
+    """Internal topics of a group that no longer fit the topics that it reads.
 
     Kafka Streams gives a changelog as many partitions as its subtopology reads, and a repartition
     topic as many as its sources, and ends if they differ (`InternalTopicManager`). A program may
-    set another number, so a difference counts only if a source changed since the last commits.
+    set another number, so a difference counts only if a source has partitions that the group has
+    neither committed nor given to a member.
     """
-    if look.members:
+    if look.members and not look.is_streams:
         return
     rows = [row for row in offsets_by_topic(look) if row.partitions is not None]
     group_id = look.described.group_id
     internal = [row for row in rows if is_internal(row.topic, group_id)]
-    sources = [row for row in rows if row not in internal]
+    subscribed = {topic for member in look.members for topic in member.topics}
+    sources = [
+        row for row in rows if row not in internal and (row.topic in subscribed or not look.members)
+    ]
+    read = [row for member in look.members for row in member.answer.partitions]
+    then = "reset the application (assignor reset) before its members start"
     inputs = [row for row in rows if not is_changelog(row.topic)]
     for source in sources:
         size = source.partitions or 0
-        seen = max((row.partition + 1 for row in source.committed), default=0)
+        own = (*source.committed, *(row for row in read if row.topic == source.topic))
+        seen = max((row.partition + 1 for row in own), default=0)
         if seen > size:
             yield (
-                f"{shown(source.topic)} has {size} partitions, and the group committed offsets of"
-                f" partition {seen - 1}: it was created again with fewer; reset the application"
-                " (assignor reset) before its members start"
+                f"{shown(source.topic)} has {size} partitions, and the group has read partition"
+                f" {seen - 1}: it was created again with fewer;"
+                f" {f'stop all members, and {then}' if look.members else then}"
             )
         odd = [
             row
@@ -99,10 +107,11 @@ def partition_counts(look: GroupInspection) -> Iterator[str]:
         if seen and odd:
             listed = few([f"{row.topic} ({row.partitions})" for row in odd])
             yield (
-                f"{shown(source.topic)} has {size} partitions, and the group committed offsets"
-                f" below partition {seen} only, as many as its internal topics allow: {listed}."
-                " Partitions were added: Kafka Streams ends with 'Existing internal topic has"
-                " invalid partitions'; copy its records to a new topic, and reset the application"
+                f"{shown(source.topic)} has {size} partitions, and the group has read those below"
+                f" {seen} only, as many as its internal topics allow: {listed}. Partitions were"
+                " added: from the next rebalance on, members of Kafka Streams end with 'Existing"
+                " internal topic has invalid partitions', and those of this project stop the"
+                " subtopology; copy its records to a new topic, and reset the application"
                 ' ("More partitions" in docs/change-topology.md)'
             )
 

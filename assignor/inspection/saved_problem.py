@@ -49,7 +49,8 @@ def problem_of(
             look.streams_group, has_reported_lags=lags == "reported", leaving=dies
         )
     if not look.is_streams:
-        raise ProblemError(f"{look.summary}; only Streams groups can be saved")
+        kind = "Streams groups" if look.described.members else "groups with members"
+        raise ProblemError(f"{look.summary}; only {kind} can be saved")
     if any(entry.task.topology_name for entry in look.tasks):
         raise ProblemError(
             "problem files cannot have tasks of named topologies;"

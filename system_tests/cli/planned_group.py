@@ -197,5 +197,9 @@ def _live(given: Mapping[str, Any]) -> SavedGroup:
         others = [group.group_id for group in list_groups(admin)]
     if not is_present(look.described):
         raise AnswerIsNo(f"{look.summary}; list all groups with assignor inspect --all")
+    if look.streams_group is None and not look.described.members:
+        raise AnswerIsNo(
+            f"{look.summary}: start it, or plan without --group, with --from RELEASE --members N"
+        )
     longer = groups_below(others, look.described.group_id)
     return saved_group(problem_of(look)).beside(longer)

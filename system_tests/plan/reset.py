@@ -18,7 +18,8 @@ def reset_lines(group: SimulatedGroup) -> tuple[str, ...]:
     """Return the command that resets the application of a group, and what it deletes."""
     internal = ",".join(map(shell_word, group.internal_topics))
     names = (
-        "these are the internal topics of the group as far as they are known"
+        "these are the topics with names of internal topics of this group; leave out those of"
+        " another one"
         if internal
         else "TOPIC,TOPIC of --internal-topics are those that the tool lists without this option,"
         " except topics of other groups"

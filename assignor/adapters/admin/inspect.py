@@ -40,18 +40,18 @@ _WITHOUT_OFFSETS: Final = frozenset({"share"})
 def look_at_group(admin: Admin, group_id: str) -> GroupInspection:
     """Return the inspection of one group; wait until it has settled, at most half the time limit.
 
+    All groups are listed: internal topics of `app-2` begin as those of `app` do.
+
     Raises:
         BrokerError, NotAuthorized: the cluster does not answer, or not to this user.
     """
     group = describe_settled(admin, group_id)
-    others: list[DescribedGroup] = []
-    if not group.members:
-        try:
-            others = list_groups(admin)
-        except NotAuthorized:
-            others = []
-        if group.state == "Dead":
-            group = _as_listed(group, next((g for g in others if g.group_id == group_id), None))
+    try:
+        others = list_groups(admin)
+    except NotAuthorized:
+        others = []
+    if group.state == "Dead":
+        group = _as_listed(group, next((g for g in others if g.group_id == group_id), None))
     [look] = _looks(admin, [group], [listed.group_id for listed in others])
     return look()
 

@@ -89,23 +89,31 @@ def begun_bounce(
             if step is not None and step.release in after:
                 done = sorted(shown(client) for client, names in known.items() if names == after)
                 more = f" and {len(done) - _SHOWN} more" if len(done) > _SHOWN else ""
+                fits = spelled_releases(after)
+                checked = f"run it (they write what {fits} do) with" if len(after) > 1 else "have"
                 return BegunBounce(
                     old,
                     "this continues a bounce that stopped halfway: members that run"
                     f" {step.release} already, as after step {number}, are"
-                    f" {', '.join(done[:_SHOWN])}{more}; check that they have the settings of this"
-                    f" step, and leave them out up to its end; the costs are those of all members",
+                    f" {', '.join(done[:_SHOWN])}{more}; check that they {checked} the settings of"
+                    " this step, and leave them out up to its end; the costs are those of all"
+                    " members",
                 )
     return None
 
 
 def both_ways(known: Iterable[frozenset[str]]) -> str:
     """Return which plans continue a bounce between members of two releases, or take it back."""
-    kinds = sorted({max(names, key=lambda n: find_release(n).order) for names in known})
+    kinds = sorted({*known}, key=lambda names: max(find_release(n).order for n in names))
     if len(kinds) != 2:  # noqa: PLR2004 before and after
         return "bring all members to one release first"
-    ways = " or ".join(f"--from {old} --to {new}" for old, new in (kinds, reversed(kinds)))
+    named = list(zip(("A", "B"), kinds, strict=True))
+    ends = ["".join(names) if len(names) == 1 else letter for letter, names in named]
+    ways = " or ".join(f"--from {old} --to {new}" for old, new in (ends, reversed(ends)))
+    of = [
+        f"{letter} is one of {spelled_releases(names)}" for letter, names in named if len(names) > 1
+    ]
     return (
         "if a bounce stopped halfway, finish it or take it back first, with the releases that the"
-        f" members run: rolling-bounce plan {ways}"
+        f" members run: rolling-bounce plan {ways}{', where ' * bool(of)}{' and '.join(of)}"
     )

@@ -30,7 +30,7 @@ from system_tests.sim.world import behaviour_of
 TARGET: Final = "streams"
 """The value of `--to` for this move, and of `group.protocol`."""
 FIRST_MEMBERS: Final = (4, 2, 0)
-_EARLY_ACCESS: Final = (4, 1, 0)
+EARLY_ACCESS: Final = (4, 1, 0)
 RESTORE_RATE: Final = SimulatedGroup().restore
 """Records a second that a member restores of each changelog, if nothing else is given."""
 _WAIT_S: Final = 60  # well beyond the initial delay of 3 s and some heartbeats of 5 s
@@ -192,7 +192,7 @@ def _obstacles(
     members: Release, brokers: Release, row: BrokerRow, level: int, uses: frozenset[Use]
 ) -> list[str]:
     """Return every reason that forbids the move."""
-    has_early_access = members.order >= _EARLY_ACCESS
+    has_early_access = members.order >= EARLY_ACCESS
     what = (
         "have the streams protocol as early access only (KIP-1071)"
         if has_early_access

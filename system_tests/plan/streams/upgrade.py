@@ -22,7 +22,7 @@ from system_tests.plan.streams.brokers import (
     broker_row,
     reports_offsets,
 )
-from system_tests.plan.streams.move import FIRST_MEMBERS, MoveStep, StreamsMove
+from system_tests.plan.streams.move import EARLY_ACCESS, FIRST_MEMBERS, MoveStep, StreamsMove
 from system_tests.plan.uses import Use
 
 _KEPT: Final = (
@@ -113,10 +113,18 @@ def _obstacles(old: Release, new: Release, brokers: Release, uses: frozenset[Use
     low = min(ends, key=lambda release: release.order)
     to_brokers = FIRST_STATIC if Use.STATIC in uses else FIRST_BROKERS
     native = next((release.name for release in ends if release.is_native), "")
+    is_wrong = not native and old.order < EARLY_ACCESS
     rows = (
         (bool(native), f"{native} is no release of members of a streams group"),
         (
-            not native and low.order < FIRST_MEMBERS,
+            is_wrong,
+            (
+                f"{old.name} has no streams protocol, so it is not what members of a streams group"
+                " run: give their release as --from"
+            ),
+        ),
+        (
+            not native and not is_wrong and low.order < FIRST_MEMBERS,
             (
                 f"members of {low.name} have no streams protocol, or its early access: take"
                 " the group to the classic protocol first (stop all members, wait for state Empty,"

@@ -186,7 +186,7 @@ def test_all_groups_are_one_row_each():
         "app                  Stable  Streams         3   10  11       2 findings",
         "word-count-02a54210  Stable  Streams         4   13  2 of 11  limited by old",
         "app                  Empty   -               0    ?",
-        "app                  Stable  range           1    ?",
+        "app                  Stable  range           1   10",
         "app                  Stable  KIP-1071        ?    ?",
     ]
 

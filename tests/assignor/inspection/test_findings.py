@@ -205,3 +205,17 @@ def test_only_versions_below_3_cannot_be_probed():
         group_of(member("a", used=3, supported=3, consumer=0, active=[T00, T01])), FACTS
     )
     assert look.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("native", "cause"),
+    [(None, "a leader before 2.6, or with StickyTask"), (NativeSubscription(), "see the warnings")],
+    ids=["JVM", "native"],
+)
+def test_a_client_below_its_share_has_causes_that_its_leader_can_have(native, cause):
+    owner = member("a", active=[T00, T01], sums=[(T00, 5)], native=native)
+    look = inspect_group(group_of(owner, member("b", native=native)), FACTS)
+    assert sentence(look, "below-share").startswith(
+        "b runs 0 of its share of 1 stateful tasks: no copy warms up on it; "
+    )
+    assert cause in sentence(look, "below-share")

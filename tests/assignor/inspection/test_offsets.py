@@ -51,9 +51,26 @@ def test_partitions_that_were_added_are_found_by_the_internal_topics():
     sizes = {"in": 6, SHUFFLE: 4, LOG: 4}
     look = inspect_group(EMPTY, facts(sizes, committed={"in": 4, SHUFFLE: 4}, end=0))
     found = findings(look)["partition-counts"]
-    assert found.startswith("in has 6 partitions, and the group committed offsets below partition")
+    assert found.startswith("in has 6 partitions, and the group has read those below 4 only")
     assert f"{SHUFFLE} (4)" in found
     assert LOG not in found, "it has as many partitions as the repartition topic that it counts"
+
+
+def test_partitions_that_are_added_to_a_live_group_are_found_before_and_after_its_rebalance():
+    known = facts({"in": 3, LOG: 2}, committed={"in": 2}, end=10)
+    running = group_of(member("a", active=[TaskId(0, 0), TaskId(0, 1)]))
+    look = inspect_group(running, known)
+    found = findings(look)
+    assert found["not-owned"] == "task 0_2 runs nowhere: partitions were added, see below"
+    assert found["partition-counts"].startswith("in has 3 partitions, and the group has read those")
+    assert f"{LOG} (2)" in found["partition-counts"]
+    stopped = inspect_group(group_of(member("a")), known)
+    assert stopped.lag == 2 * 6
+    assert {"no-task", "partition-counts"} <= findings(stopped).keys()
+    whole = inspect_group(running, facts({"in": 2, LOG: 2}, committed={"in": 2}))
+    assert not {"not-owned", "partition-counts"} & findings(whole).keys()
+    fewer = inspect_group(running, facts({"in": 1, LOG: 2}, committed={"in": 1}))
+    assert "stop all members, and reset" in findings(fewer)["partition-counts"]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +91,7 @@ def test_other_numbers_of_partitions_are_no_finding(sizes, committed):
 
 def test_a_topic_that_was_created_again_with_fewer_partitions():
     look = inspect_group(EMPTY, facts({"in": 2}, committed={"in": 4}))
-    assert "offsets of partition 3: it was created again" in findings(look)["partition-counts"]
+    assert "has read partition 3: it was created again" in findings(look)["partition-counts"]
 
 
 def test_offsets_beyond_the_end_and_before_the_first_record():

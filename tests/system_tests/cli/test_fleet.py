@@ -12,7 +12,7 @@ from assignor.inspection.saved_problem import problem_of
 from assignor.inspection.streams_groups.look import look_at_streams_group
 from system_tests.cli.main import main
 from tests.assignor.inspection import streams_groups
-from tests.assignor.inspection.described_groups import captured
+from tests.assignor.inspection.described_groups import captured, group_of
 
 
 @pytest.fixture
@@ -172,6 +172,17 @@ def test_a_live_streams_group_needs_no_file(monkeypatch, words, status, sentence
     done = CliRunner().invoke(main, ["plan", *words.split(), *live])
     assert done.exit_code == status
     assert sentence in done.output
+
+
+def test_a_live_group_without_members_is_refused_with_what_to_do(monkeypatch):
+    empty = inspect_group(group_of(state="Empty", protocol_name=""))
+    monkeypatch.setattr("assignor.adapters.admin.look_at_group", lambda *_: empty)
+    monkeypatch.setattr("assignor.adapters.admin.list_groups", lambda _: [])
+    monkeypatch.setattr("system_tests.cli.planned_group.connected", lambda _: nullcontext())
+    words = ("--bootstrap-server", "localhost:1", "--group", "app", "--to", "4.3")
+    done = CliRunner().invoke(main, ["plan", *words])
+    assert done.exit_code == 1
+    assert "its state is Empty: start it, or plan without --group, with --from" in done.stderr
 
 
 def test_a_bad_line_is_a_row_with_its_error(fleet):

@@ -65,6 +65,7 @@ def test_the_way_back_over_a_format_of_stores_deletes_state():
     [
         (("4.1", "4.3", "4.3"), (), "or its early access: take the group to the classic protocol"),
         (("4.3", "4.1", "4.3"), (), "or its early access"),
+        (("3.9", "4.4", "4.3"), (), "3.9.2 has no streams protocol, so it is not what members of"),
         (("4.2", "4.3", "4.2.0"), (), "KAFKA-20254"),
         (("4.3", "4.4", "4.4"), (Use.STATIC,), "members of 4.3.1 with brokers of 4.4.0 refuse"),
         (("4.2", "4.3", "4.3"), (Use.REGEX,), "subscribe to topics by name"),

@@ -7,6 +7,8 @@ from kafka.admin import KafkaAdminClient, NewTopic
 
 from assignor.cli import main
 from probing import NEWEST_KAFKA
+from system_tests.plan.group import SimulatedGroup
+from system_tests.plan.reset import reset_lines
 from system_tests.real import running_real_broker
 from system_tests.support.jvm import ResetTool
 
@@ -101,7 +103,13 @@ def test_kafka_s_tool_touches_a_group_with_a_longer_name_and_this_one_does_not(b
     assert done.exit_code == 0, done.output
     assert left(servers, "app-2")[1] == set(longer)
     prepared(servers, "app")
+    # The command that a plan prints names the internal topics: the tool then takes no others.
+    group = SimulatedGroup(name="app", input_topics=(INPUT,), internal_topics=tuple(own))
+    _, *words = reset_lines(group)[0].replace("HOST:PORT", servers).split()
     with ResetTool(broker.release) as tool:
-        arguments = ("--application-id", "app", "--input-topics", INPUT, "--dry-run")
-        output = tool.run("--bootstrap-server", servers, *arguments)
-    assert longer[0] in output.out
+        named = tool.run(*words, "--dry-run")
+        inferred = tool.run(*words[:-2], "--dry-run")
+    assert words[-2] == "--internal-topics"
+    assert all(topic in named.out for topic in own), named
+    assert longer[0] not in named.out
+    assert longer[0] in inferred.out
