@@ -1,24 +1,18 @@
 """``assignor write-back``: write kept copies of state stores back to their changelogs."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from assignor.cli.toolkit import AnswerIsNo, Command, EnvironmentFailed, format_option, say
-from assignor.cli.toolkit.connect import (
-    NO_BROKER,
-    check_stopped,
-    connect_options,
-    connected,
-    target_of,
-)
+from assignor.cli.toolkit import AnswerIsNo, Command, say
+from assignor.cli.toolkit.connect import NO_BROKER, check_stopped, connected, target_of
+from assignor.cli.toolkit.state_dirs import state_errors, state_options
 from assignor.cli.toolkit.text import SENTENCE_LIMIT, print_line
-from assignor.embedding import ClusterUnavailable, MemberStopped, StateDirectoryLocked
 from assignor.embedding.write_back import (
     InputMove,
     KeptTask,
@@ -65,19 +59,15 @@ PROGRAM write-back --state-dir state/one --bootstrap-server b:9092 --execute
         3: f"{NO_BROKER}, or the directory cannot be used; what is not done stays kept",
     },
 )
-@click.option(
-    "--state-dir",
-    type=click.Path(file_okay=False, exists=True, path_type=Path),
-    required=True,
-    help="State directory of a member that is stopped.",
+@state_options(
+    several=False,
+    state_help="State directory of a member that is stopped.",
+    execute_help="Write; by default nothing is changed.",
 )
-@connect_options
-@click.option("--execute", is_flag=True, help="Write; by default nothing is changed.")
-@format_option()
 def write_back(*, state_dir: Path, execute: bool, form: str, **where: Any) -> None:
     """Entry point of the subcommand."""
     target = target_of(where["bootstrap_server"], where["command_config"], where["timeout"])
-    with _failures(), open_kept(state_dir, is_read_only=not execute) as kept:
+    with state_errors(), open_kept(state_dir, is_read_only=not execute) as kept:
         results = _run(target, kept, is_executed=execute) if kept else []
     if form == "json":
         click.echo(json.dumps({"executed": execute, "tasks": [_object(row) for row in results]}))
@@ -104,16 +94,6 @@ class _Result:
     kept: KeptTask
     plan: WriteBackPlan
     differing: Mapping[str, int]
-
-
-@contextmanager
-def _failures() -> Iterator[None]:
-    try:
-        yield
-    except (StateDirectoryLocked, MemberStopped) as error:
-        raise AnswerIsNo(str(error)) from None
-    except (ClusterUnavailable, StoreError) as error:
-        raise EnvironmentFailed(str(error)) from None
 
 
 def _run(target: "Target", kept: Sequence[KeptTask], *, is_executed: bool) -> list[_Result]:

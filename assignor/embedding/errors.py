@@ -107,18 +107,22 @@ class UnreadableRecord(EmbeddingError):
     """A record cannot be read; the cause is the error of its deserializer, codec or checksum.
 
     The position of its partition is that of the record: the next poll raises again, unless the
-    application seeks past it. Records of other partitions are not affected.
+    application seeks past it, or, if `on_bad_record` has had it, decides otherwise. Records of
+    other partitions are not affected.
 
     Attributes:
         topic, partition: where the record is.
         offset: of the record, or of the first record of its batch that is not read yet.
     """
 
-    def __init__(self, topic: str, partition: int, offset: int, why: str) -> None:
+    def __init__(
+        self, topic: str, partition: int, offset: int, why: str, *, leave_out: str = ""
+    ) -> None:
         self.topic, self.partition, self.offset = topic, partition, offset
+        leave_out = leave_out or f"seek to offset {offset + 1}"
         super().__init__(
             f"{topic} [{partition}]: the record at offset {offset} cannot be read ({why}); correct "
-            f"the deserializer or install the codec, or leave it out: seek to offset {offset + 1}"
+            f"the deserializer or install the codec, or leave it out: {leave_out}"
         )
 
 

@@ -8,7 +8,7 @@ changelogs, and then removes the notes.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -100,11 +100,17 @@ def check_none_kept(directory: Path) -> None:
         raise CopiesKept(f"{shown(read_note(found[0]).why, limit=_WHY_LIMIT)}; {listed(found)}")
 
 
-def listed(notes: Iterable[Path]) -> str:
-    """Return the files that notes are about, for messages."""
-    names = [str(path).removesuffix(KEPT) for path in notes]
-    more = f" and {len(names) - _SHOWN_FILES} more" if len(names) > _SHOWN_FILES else ""
-    return f"kept: {shown(', '.join(names[:_SHOWN_FILES]), limit=_WHY_LIMIT)}{more}"
+def listed(notes: Collection[Path]) -> str:
+    """Return the files that notes are about, and how to begin without them, for messages."""
+    files = _few(str(path).removesuffix(KEPT) for path in notes)
+    tasks = _few(dict.fromkeys(str(path.parent) for path in notes))
+    return f"kept: {files}; to begin without them, as after assignor reset, delete {tasks}"
+
+
+def _few(names: Iterable[str]) -> str:
+    found = [*names]
+    more = f" and {len(found) - _SHOWN_FILES} more" if len(found) > _SHOWN_FILES else ""
+    return f"{shown(', '.join(found[:_SHOWN_FILES]), limit=_WHY_LIMIT)}{more}"
 
 
 def notes_of_task(folder: Path) -> list[Path]:

@@ -40,9 +40,13 @@ def run(bootstrap_servers, process, report, stop):
                 consumer.seek(partition, error.offset + 1)
 ```
 
-With a `StreamsApplication`, `except UnreadableRecord` is around `app.run()`, and the consumer is
-`app.consumer`: seek, and call `run` again. A deserializer of your own that cannot read some records
-is better left out of the settings: decode in the function, which can leave a record out.
+What a deserializer cannot read is better decided about for each record. Give a
+`StreamsApplication` its `key_deserializer` and `value_deserializer` with
+[`on_bad_record=`](embedding.md#bad-records), which fails, skips, or writes dead letters. In all
+other loops, give the client no deserializer, and decode in your own code: `on_bad_record=` of
+`TaskStores` then gets what the function of `run_tasks` raises. What is left is for a seek, as
+above: a wrong checksum, a codec that is not installed. With a `StreamsApplication`, `except
+UnreadableRecord` is around `app.run()`, and the consumer is `app.consumer`.
 
 `python -m docs.generate` writes this page from `LOOP_RULES` in `assignor/embedding/loops/rules.py`
 and `INPUT_RULES` in `assignor/embedding/input_rules.py`. In every table the first row that applies

@@ -23,6 +23,7 @@ COMMITS_ITSELF: Final = (
     "the consumer commits records that are not processed yet; set enable_auto_commit=False"
 )
 """Why state stores need `enable_auto_commit=False`."""
+_LEAVE_OUT: Final = "have on_bad_record return BadRecordAction.SKIP or DeadLetter(TOPIC) for it"
 
 
 def run_tasks(
@@ -97,7 +98,7 @@ def deserialized(
             where = (record.topic, record.partition, record.offset)
             if is_interrupt(error):
                 raise
-            raise UnreadableRecord(*where, error_text(error)) from error
+            raise UnreadableRecord(*where, error_text(error), leave_out=_LEAVE_OUT) from error
         return handle(record._replace(**new), state)
 
     return run

@@ -4,18 +4,52 @@ kafka-python 3.0 keeps a partition whose deserializer, codec or checksum has fai
 read next. The next `poll` takes no record from it, counts none, and never returns. Here the record
 is named, and left to the next poll.
 
+A broker sends whole batches, and kafka-python deserializes also the records of a batch that are
+before the position: one that cannot be read would be read again after a seek past it, or after a
+restart at the committed offset. Here they are left out first, as aiokafka does.
+
 It also parks the records of a partition that is paused before all of a fetch have been returned.
 Once the partition is resumed it returns them only while it reads no other partition next, and one
 that it has read to the end counts as such: the partition then stands still until a rebalance.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from kafka.consumer.fetcher import Fetcher
 
 from assignor.adapters.unreadable import unreadable
 from assignor.embedding import is_interrupt
+
+
+class _Batches:
+    """Fetched batches without the records before an offset."""
+
+    def __init__(self, batches: Any, offset: int) -> None:
+        self._batches = batches
+        self._offset = offset
+
+    def next_batch(self) -> Any:
+        """Return the next batch; None after the last one."""
+        batch = self._batches.next_batch()
+        return None if batch is None else _LaterRecords(batch, self._offset)
+
+
+class _LaterRecords:
+    """A batch of kafka-python that yields only records from an offset on."""
+
+    def __init__(self, batch: Any, offset: int) -> None:
+        self._batch = batch
+        self._offset = offset
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._batch, name)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (record for record in self._batch if record.offset >= self._offset)
+
+    def __next__(self) -> Any:
+        return next(self._batch)
 
 
 class NamedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # the client is untyped
@@ -27,6 +61,11 @@ class NamedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # the client
     """
 
     begun: dict[Any, int]
+
+    def __init__(
+        self, fetch_offset: int, tp: Any, records: Any, *rest: Any, **options: Any
+    ) -> None:
+        super().__init__(fetch_offset, tp, _Batches(records, fetch_offset), *rest, **options)
 
     def take(self, n: int | None = None) -> Any:
         """Return the next records, as the client's own method.

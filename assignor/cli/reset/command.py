@@ -1,8 +1,8 @@
 """``assignor reset``: take an application back to its beginning."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,25 +21,12 @@ from assignor.cli.reset.plan import (
     unnamed_topics,
 )
 from assignor.cli.reset.text import print_reset, reset_object
-from assignor.cli.toolkit import (
-    AnswerIsNo,
-    BadInput,
-    Command,
-    EnvironmentFailed,
-    format_option,
-    imported_topology,
-)
-from assignor.cli.toolkit.connect import (
-    NO_BROKER,
-    check_stopped,
-    connect_options,
-    connected,
-    target_of,
-)
-from assignor.embedding import CopiesKept, StateDirectoryLocked, local_tasks
+from assignor.cli.toolkit import AnswerIsNo, BadInput, Command, imported_topology
+from assignor.cli.toolkit.connect import NO_BROKER, check_stopped, connected, target_of
+from assignor.cli.toolkit.state_dirs import state_errors, state_options
+from assignor.embedding import local_tasks
 from assignor.errors import ConfigError, TopologyError
 from assignor.inspection import few, groups_below, is_internal
-from assignor.stores import StoreError
 from encoding import TopicPartition, shown
 from encoding.primitives import shell_word
 
@@ -82,7 +69,6 @@ PROGRAM reset --bootstrap-server b:9092 --group orders --input-topic orders \\
     },
 )
 @click.option("--group", metavar="GROUP", required=True, help="Group id (application.id).")
-@connect_options
 @click.option("--topology", metavar="MODULE:NAME", help="The topology, whose topics are reset.")
 @click.option(
     "--input-topic", "inputs", metavar="TOPIC", multiple=True, help="An input, in its place."
@@ -97,16 +83,12 @@ PROGRAM reset --bootstrap-server b:9092 --group orders --input-topic orders \\
 @click.option(
     "--application-id", metavar="ID", help="Prefix of internal topics; default: the group id."
 )
-@click.option(
-    "--state-dir",
-    "state_dirs",
-    type=click.Path(file_okay=False, exists=True, path_type=Path),
-    multiple=True,
-    help="State directory of a member that is stopped, of which the tasks are removed.",
-)
 @position_options
-@click.option("--execute", is_flag=True, help="Reset; by default nothing is changed.")
-@format_option()
+@state_options(
+    several=True,
+    state_help="State directory of a member that is stopped, of which the tasks are removed.",
+    execute_help="Reset; by default nothing is changed.",
+)
 def reset(
     *,
     group: str,
@@ -122,7 +104,7 @@ def reset(
     named = given.pop("internal")
     topics = _topics(prefix, given.pop("topology"), given.pop("inputs"), named)
     target = target_of(given["bootstrap_server"], given["command_config"], given["timeout"])
-    with _failures(), ExitStack() as opened:
+    with state_errors(), ExitStack() as opened:
         state = {
             path: opened.enter_context(local_tasks(path, topics.internal)) for path in state_dirs
         }
@@ -164,18 +146,6 @@ def _topics(
         inputs=tuple(sorted({*found.inputs, *inputs})),
         internal=tuple(sorted({*found.internal, *internal})),
     )
-
-
-@contextmanager
-def _failures() -> Iterator[None]:
-    try:
-        yield
-    except (StateDirectoryLocked, CopiesKept) as error:
-        raise AnswerIsNo(str(error)) from None
-    except ConfigError as error:
-        raise BadInput(f"--state-dir: {error}") from None
-    except StoreError as error:
-        raise EnvironmentFailed(str(error)) from None
 
 
 def _reset(target: "Target", asked: Asked, *, is_executed: bool) -> Reset:

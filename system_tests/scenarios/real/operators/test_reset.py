@@ -113,3 +113,22 @@ def test_kafka_s_tool_touches_a_group_with_a_longer_name_and_this_one_does_not(b
     assert all(topic in named.out for topic in own), named
     assert longer[0] not in named.out
     assert longer[0] in inferred.out
+
+
+def test_a_static_member_within_its_session_is_refused_as_by_kafka_s_tool(broker):
+    servers, group = broker.bootstrap_servers, "static"
+    internal = prepared(servers, group)
+    static = {"group_instance_id": "first", "session_timeout_ms": 60_000}
+    with KafkaConsumer(INPUT, bootstrap_servers=servers, group_id=group, **static) as consumer:
+        while not consumer.assignment():
+            consumer.poll(timeout_ms=200)
+    options = ["reset", "--bootstrap-server", servers, "--group", group, "--input-topic", INPUT]
+    done = CliRunner().invoke(main, [*options, f"--internal-topic={internal[0]}", "--execute"])
+    assert (done.exit_code, "static as first" in done.output) == (1, True)
+    with ResetTool(broker.release) as tool:
+        output = tool.run(
+            "--bootstrap-server", servers, "--application-id", group, "--input-topics", INPUT
+        )
+    assert output.status != 0
+    assert "still active" in f"{output}"
+    assert left(servers, group)[1] == set(internal)

@@ -126,6 +126,7 @@ def test_a_decision_to_fail_has_topic_partition_and_offset(broker, tmp_path):
         error = raised.value
         assert (error.topic, error.partition, error.offset) == ("in", 0, 1)
         assert isinstance(error.__cause__, json.JSONDecodeError)
+        assert "leave it out: have on_bad_record return BadRecordAction.SKIP" in str(error)
 
 
 def test_a_function_decides_by_stage(broker, tmp_path):

@@ -1,6 +1,7 @@
 """Health, readiness, probes and metrics of an application: restored, stopped, stuck, ended."""
 
 import json
+import logging
 import socket
 import threading
 import time
@@ -24,6 +25,7 @@ from assignor import (
 from assignor.adapters.kafka_python import StreamsApplication
 from encoding import TaskId
 from system_tests.broker import BrokerConfig, running_broker
+from tests.docs.pages import ROOT, blocks
 
 pytestmark = pytest.mark.usefixtures("clock")
 LIMIT_S = 120
@@ -310,3 +312,29 @@ def test_an_endpoint_is_host_and_port(broker, tmp_path):
     wrong = pytest.raises(ConfigError, match="endpoint '8080' is not host:port")
     with application(broker, tmp_path) as app, wrong:
         app.serve_probes("8080")
+
+
+@pytest.fixture
+def _level():
+    before = logging.getLogger("kafka").level
+    yield
+    logging.getLogger("kafka").setLevel(before)
+
+
+@pytest.mark.usefixtures("_level")
+def test_an_outage_is_a_line_of_this_project_and_none_of_the_client(tmp_path, caplog):
+    [block] = [each for each in blocks(ROOT / "docs/production.md") if "basicConfig" in each.body]
+    exec(compile(block.body, str(block), "exec"), {})  # noqa: S102 a page of this project
+    with running_broker(BrokerConfig(topics={"in": 2})) as broker:
+        write(broker, [b"x"] * RECORDS)
+        with application(broker, tmp_path, session_timeout_ms=1000) as app, running(app):
+            until(app.ready)
+            caplog.clear()
+            port = int(broker.bootstrap_servers[0].rpartition(":")[2])
+            broker.stop_node(1)
+            until(lambda: app.health().problems)
+            broker.start_node(1, port=port)
+            until(app.ready)
+            names = [record.name for record in caplog.records]
+    assert not [name for name in names if name.startswith("kafka")]
+    assert "assignor.adapters.rebootstrap.supervisor" in names

@@ -1,6 +1,7 @@
 """`assignor reset` on an embedded broker: an application starts anew, and only that one."""
 
 import json
+import shutil
 import threading
 from contextlib import contextmanager
 
@@ -12,6 +13,7 @@ from kafka import TopicPartition as ClientPartition
 from assignor import JSON, TEXT, SqliteStore, Topology
 from assignor.adapters.kafka_python import StreamsApplication
 from assignor.cli.reset.command import reset
+from assignor.embedding import MemberStopped
 from assignor.embedding.kept import KeptNote, write_note
 from tests.assignor.adapters.reports.logs import COUNTING, GROUP, SESSION, filled
 
@@ -163,7 +165,24 @@ def test_a_directory_that_is_in_use_or_keeps_copies_is_not_touched(tmp_path):
         state = f"--state-dir={tmp_path}/one"
         status, sentence = asked(broker, state, "--execute", ok=False)
         assert (status, "cut off" in sentence, file.exists()) == (1, True, True)
+        remedy = f"to begin without them, as after assignor reset, delete {file.parent}"
+        assert sentence.endswith(f"{remedy}.")
         assert CHANGELOG in topics_of_broker(broker)
+
+
+def test_a_directory_that_a_reset_has_left_out_says_how_to_begin_anew(tmp_path):
+    """It is on another machine; its member and another reset name the directory to delete."""
+    with filled(RECORDS) as broker:
+        counted(broker, tmp_path / "one")
+        asked(broker, "--execute")
+        left = tmp_path / "one/0_0"
+        wanted = f"to begin without them, as after assignor reset, delete {left}"
+        with pytest.raises(MemberStopped, match=wanted):
+            counted(broker, tmp_path / "one")
+        status, sentence = asked(broker, f"--state-dir={tmp_path}/one", "--execute", ok=False)
+        assert (status, sentence.endswith(f"{wanted}.")) == (1, True)
+        shutil.rmtree(left)
+        assert counted(broker, tmp_path / "one") == ONCE
 
 
 def test_a_directory_of_another_application_is_not_touched(tmp_path):

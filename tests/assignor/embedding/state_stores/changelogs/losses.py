@@ -46,7 +46,10 @@ def is_lost(made, tmp_path):
     folder = f"{tmp_path}/one"
     assert ".db has all of the task's state, up to offset " in found
     assert f"assignor write-back --state-dir {folder} --bootstrap-server" in found
-    assert found.endswith(f"; kept: {folder}/{FILE}, {folder}/0_0/by-word.db")
+    assert found.endswith(
+        f"; kept: {folder}/{FILE}, {folder}/0_0/by-word.db; "
+        f"to begin without them, as after assignor reset, delete {folder}/0_0"
+    )
     return found
 
 
