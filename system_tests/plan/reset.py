@@ -33,7 +33,9 @@ def reset_lines(group: SimulatedGroup) -> tuple[str, ...]:
     )
     others = (
         "without --internal-topics the tool also deletes the changelogs and repartition topics of"
-        f" other groups whose id begins with {prefix}{f', here {longer}' if longer else ''}"
+        f" other groups whose id begins with {prefix}{f', here {longer}' if longer else ''};"
+        f" assignor reset --group {group.id} deletes named topics only, and refuses those of"
+        " another group"
     )
     return (
         command,

@@ -59,7 +59,10 @@ def test_what_a_step_stops_it_starts_again_and_a_reset_names_group_and_topics():
     words = "--application-id shop --input-topics orders,users --internal-topics shop-a-changelog"
     assert page.count(words) == 1
     assert words in lines
-    assert "of other groups whose id begins with shop-, here shop-2" in lines
+    assert (
+        "of other groups whose id begins with shop-, here shop-2; assignor reset --group shop"
+        in lines
+    )
     unnamed = "\n".join(plan_lines(reset))
     assert "--input-topics TOPIC,TOPIC --internal-topics TOPIC,TOPIC" in unnamed
     assert "those that the tool lists without this option, except topics of other" in unnamed
