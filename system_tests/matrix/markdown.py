@@ -10,9 +10,9 @@ from system_tests.matrix.render import (
     MEANINGS,
     SYMBOLS,
     Verdicts,
+    kinds_sign,
     kip_table,
     shown,
-    symbol_of,
     way_of,
 )
 
@@ -66,7 +66,7 @@ def _legend() -> str:
     rows += [
         (
             "`*`",
-            "after a sign: differs with foreign-key joins, KTable aggregations or suppress()",
+            "for some of them other with foreign-key joins, KTable aggregations or suppress()",
         ),
         ("`!`", "after a sign: the obvious `upgrade.from` kills the member or is refused"),
         ("`?`", "after a sign: the simulation disagrees (never on this page)"),
@@ -97,11 +97,7 @@ def _grid(verdicts: Verdicts) -> str:
     head = ("from", "", *(str(number) for number in range(1, len(found) + 1)))
     rows = []
     for number, row in enumerate(found, 1):
-        cells = []
-        for column in found:
-            old, new = (row.releases[0] if row == column else row.name), column.name
-            expected = expect(find_release(old), find_release(new))
-            cells.append(symbol_of(expected, verdicts.get((old, new))))
+        cells = [kinds_sign(row, column, verdicts) for column in found]
         rows.append((row.label, str(number), *cells))
     members = (
         (str(number), kind.name, ", ".join(kind.releases)) for number, kind in enumerate(found, 1)

@@ -32,19 +32,24 @@ MEANINGS: Final = {
 _NOT_SIMULATED: Final = "not simulated"
 
 
-def symbol_of(expected: Expectation, verdict: Verdict | None) -> str:
-    """Return the sign of a cell; `legend_lines` explains its parts."""
+def symbol_of(
+    expected: Expectation, verdict: Verdict | None, ends: tuple[Kind, Kind] | None = None
+) -> str:
+    """Return the sign of a cell; `legend_lines` explains its parts.
+
+    Args:
+        expected: its outcome.
+        verdict: of the simulator; None: it was not simulated.
+        ends: the kinds of both releases, which share the cell; None: the releases alone.
+    """
     wrong = "?" if verdict is not None and not verdict.agrees else ""
-    formats = "*" if needs_two_for_formats(expected) else ""
+    olds, news = (end.releases for end in ends) if ends else ([expected.old], [expected.new])
+    is_crossed = any(
+        formats_between(find_release(old), find_release(new)) for old in olds for new in news
+    )
+    formats = "*" if is_crossed and expected.outcome is CellOutcome.ONE_BOUNCE else ""
     fatal = "!" if expected.fatal_setting and expected.path.possible else ""
     return SYMBOLS[expected.outcome] + formats + fatal + wrong
-
-
-def needs_two_for_formats(expected: Expectation) -> bool:
-    """Whether one bounce is enough only without features whose formats change."""
-    return expected.outcome is CellOutcome.ONE_BOUNCE and bool(
-        formats_between(find_release(expected.old), find_release(expected.new))
-    )
 
 
 def shown(expected: Expectation, verdict: Verdict | None) -> str:
@@ -79,16 +84,16 @@ def grid_lines(rows: Sequence[Kind], columns: Sequence[Kind], verdicts: Verdicts
     lines = [f"{'from / to':<{wide + 4}}{''.join(heads)}"]
     numbers = {kind: number for number, kind in enumerate(columns, 1)}
     for row in rows:
-        signs = [f"{_sign(row, column, verdicts):>3}" for column in columns]
+        signs = [f"{kinds_sign(row, column, verdicts):>3}" for column in columns]
         lines.append(f"{numbers.get(row, ''):>2}  {row.label:<{wide}}{''.join(signs)}")
     return lines
 
 
-def _sign(row: Kind, column: Kind, verdicts: Verdicts) -> str:
-    old, new = (
-        (row.releases[0], row.name) if row == column else (row.name, column.name)
-    )  # within a kind: from its oldest to its newest
-    return symbol_of(expect(find_release(old), find_release(new)), verdicts.get((old, new)))
+def kinds_sign(row: Kind, column: Kind, verdicts: Verdicts) -> str:
+    """Return the sign of a pair of kinds; within a kind, from its oldest release to its newest."""
+    old, new = (row.releases[0] if row == column else row.name), column.name
+    expected = expect(find_release(old), find_release(new))
+    return symbol_of(expected, verdicts.get((old, new)), (row, column))
 
 
 def legend_lines() -> list[str]:
@@ -96,7 +101,7 @@ def legend_lines() -> list[str]:
     lines = [f"{SYMBOLS[outcome]}  {MEANINGS[outcome]}" for outcome in CellOutcome]
     return [
         *lines,
-        "*  other with KTable aggregations (two bounces), foreign-key joins, suppress() (offline)",
+        "*  some of them: KTable aggregations two bounces; foreign-key joins, suppress() offline",
         "!  the upgrade.from of the old release crashes or is refused at start: leave it out",
         "?  the simulation disagrees with the release table",
     ]

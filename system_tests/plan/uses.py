@@ -15,6 +15,7 @@ class Use(StrEnum):
     FK_JOIN = "fk-join"
     KTABLE = "ktable"
     SUPPRESS = "suppress"
+    OUTER_JOIN = "outer-join"
     STATIC = "static"
     IQ = "iq"
     EOS = "eos"
@@ -27,6 +28,7 @@ FEATURES: Final = {
     Use.FK_JOIN: "foreign-key joins",
     Use.KTABLE: "aggregations of KTables",
     Use.SUPPRESS: "suppressed results",
+    Use.OUTER_JOIN: "left or outer joins of streams",
     Use.STATIC: "static members",
     Use.IQ: "interactive queries",
     Use.EOS: "exactly-once",
@@ -40,6 +42,7 @@ SIGNS: Final = {
     Use.FK_JOIN: "foreign-key joins of KTables; subscriptions change in 3.3",
     Use.KTABLE: "aggregations of KTables; repartition topics change in 3.5",
     Use.SUPPRESS: "suppress() of a KTable; its changelogs change up to 2.5.1",
+    Use.OUTER_JOIN: "left, outer joins of KStreams; windows of 3.1 add a store",
     Use.STATIC: "members have group.instance.id",
     Use.IQ: "stores are queried, or application.server is set",
     Use.EOS: "processing.guarantee is not at_least_once; the version, if known:",

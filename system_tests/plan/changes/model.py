@@ -8,8 +8,9 @@ new rebalance protocol) declares rows of the same form and selects them itself.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import groupby
 
-from probing import Release, find_release
+from probing import RELEASES, Release, find_release
 from system_tests.plan.uses import Use
 
 
@@ -59,7 +60,8 @@ class ReleaseChange:
         subject: what it is about.
         when: whether it is dealt with before the upgrade, in a step of the plan, or afterwards.
         what: what changes, as a sentence without a full stop.
-        action: what to do, as an imperative; empty if nothing.
+        action: what to do, as an imperative; empty if nothing. That of a defect names no release:
+            those without it follow from the ranges, and from the path.
         work: what a step of a plan does about it, in either direction; None: no step.
         source: KIP, issue, or the page of Kafka's documentation that says it.
         shown: the experiment of this project that showed it; often empty.
@@ -186,12 +188,36 @@ def changes_between(
     return tuple(sorted(found, key=lambda change: list(Subject).index(change.subject)))
 
 
-def _action_back(row: ReleaseChange, first: Release) -> str:
-    """Return what to do about a defect that a group returns to, from a release without it."""
-    fixes = [find_release(until).order for _, until in row.ranges if until]
-    if not fixes or min(fixes) < first.order:
+def _remedy(row: ReleaseChange, reached: Release, stops: Sequence[Release]) -> str:
+    """Return what to do about a defect of a release that a path reaches, as an imperative.
+
+    Releases without it that fit the path: upwards the later ones, downwards later patches of the
+    same series; then the action of the row, which holds for every path.
+    """
+    first, last = stops[0], stops[-1]
+    is_upgrade = first.order < last.order
+    if is_upgrade and not row.is_in(last):
+        return "; ".join(filter(None, (f"{last.name}, where the path ends, lacks it", row.action)))
+    later = [
+        release
+        for release in RELEASES
+        if release.order > reached.order and not release.is_native
+        if is_upgrade or (release.series == reached.series and release.order < first.order)
+    ]
+    without = [
+        [release.name for release in group]
+        for is_open, group in groupby(later, row.is_in)
+        if not is_open
+    ]
+    if without:
+        named = [f"{names[0]} to {names[-1]}" if names[1:] else names[0] for names in without]
+        if is_upgrade and without[-1][-1] == later[-1].name:
+            named[-1] = f"{without[-1][0]} or later"
+        take = f"take {', or '.join(named)}"
+        return f"{take}, or {row.action}" if row.action else take
+    if row.action or is_upgrade:
         return row.action
-    return f"every release below {first.name}, which the group leaves, has it"
+    return f"no later patch of {reached.series} below {first.name} lacks it"
 
 
 def _on_path(
@@ -206,7 +232,7 @@ def _on_path(
         return []
     if not is_known and (is_upgrade or row.subject is Subject.DEFECT):
         reached = [stop for stop in later if row.is_in(stop)]
-        what, action = row.what, row.action if is_upgrade else _action_back(row, first)
+        what, action = row.what, row.action
     elif is_known and is_upgrade and row.subject is Subject.DEFECT:
         reached = [stop for stop in later[-1:] if row.is_in(stop)]
         what, action = f"as in {first.name}, {row.what}", row.action
@@ -217,6 +243,8 @@ def _on_path(
         return []
     if not reached or not what:
         return []
+    if row.subject is Subject.DEFECT:
+        action = _remedy(row, reached[0], stops)
     if row.work is not None and row.work in done_in:
         action = row.with_work(f"step {done_in[row.work]}", action)
     release = reached[0].name

@@ -6,7 +6,7 @@ Every wait is for an event, and ends early when a member ends that was not asked
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from textwrap import shorten
@@ -34,8 +34,8 @@ _LOOK_S = 0.3
 _POLL_MS = 500
 _COMMITS_S = 15.0  # 150 intervals of commits
 _MAX_WHY = 160
-_FILE = re.compile(r" in file /\S+")
-_RECORD = re.compile(r": ConsumerRecord\(.*")
+# What differs from run to run: files, records, the application id.
+_OWN = re.compile(r" in file /\S+|: ConsumerRecord\(.*|\bclaim-[0-9a-f]{8}-")
 _PACKAGE = re.compile(r"\b(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
 _TWICE = re.compile(r"\b(\w+Exception: )\1")
 
@@ -147,6 +147,11 @@ class Application:
         self.members[name] = member
         self._started.append(member)
         self._until(f"{name} runs tasks", lambda: member.state == "RUNNING" and member.active)
+
+    def create_changelogs(self, stores: Iterable[str]) -> None:
+        """Create the changelog topics of stores, as the leader of a group does."""
+        names = (f"{self.application_id}-{store}-changelog" for store in stores)
+        self._admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in names])
 
     def stop(self, name: str) -> None:
         """Stop a member cleanly; its state stays."""
@@ -339,7 +344,6 @@ class Application:
 
 
 def _last_cause(failure: str) -> str:
-    """Return the last exception of a chain, shortened: no packages, paths of files and records."""
-    last = _PACKAGE.sub("", failure.rpartition("; because of ")[2])
-    last = _RECORD.sub("", _FILE.sub("", last))
+    """Return the last exception of a chain, shortened: no packages, and nothing of this run."""
+    last = _OWN.sub("", _PACKAGE.sub("", failure.rpartition("; because of ")[2]))
     return shorten(_TWICE.sub(r"\1", last).rstrip("."), _MAX_WHY, placeholder=" ...")

@@ -36,6 +36,12 @@ def _bounce(app: Application, claim: Claim, run: Run) -> None:
             app.process()
 
 
+def _prepared_bounce(app: Application, claim: Claim, run: Run) -> None:
+    """As `_bounce`, with the changelog topics of the new release's stores."""
+    app.create_changelogs(claim.stores)
+    _bounce(app, claim, run)
+
+
 def _bounce_back(app: Application, claim: Claim, run: Run) -> None:
     """The way back with a pin: pin all, consume all, then the old release without state."""
     _start_both(app, claim, run.new, settings=claim.changed)
@@ -167,6 +173,7 @@ EXPERIMENTS: Final[Mapping[str, Experiment]] = {
     "beside": _beside,
     "taken over": _taken_over,
     "bounce": _bounce,
+    "prepared bounce": _prepared_bounce,
     "bounce back": _bounce_back,
     "replace": _replace,
     "replace unread": _replace_unread,

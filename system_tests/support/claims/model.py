@@ -65,6 +65,8 @@ class Claim:
         ends: "old" or "new", if a member of this release ends, "either"; empty: no member does.
         why: a part of its exception.
         wrong: results are wrong.
+        unfinished: what does not happen in time, often nothing.
+        stores: whose changelog topics an experiment creates before the new release starts.
     """
 
     name: str
@@ -77,13 +79,16 @@ class Claim:
     ends: str = ""
     why: str = ""
     wrong: bool = False
+    unfinished: str = ""
+    stores: tuple[str, ...] = ()
 
     def expected(self, run: Run) -> Outcome:
         """Return what the claim says about a pair of releases."""
         ends = {"": "", "old": run.old, "new": run.new, "either": f"{run.old} or {run.new}"}[
             self.ends
         ]
-        return Outcome(ends=ends, why=self.why, wrong="some" if self.wrong else "")
+        wrong = "some" if self.wrong else ""
+        return Outcome(ends=ends, why=self.why, wrong=wrong, unfinished=self.unfinished)
 
     def holds(self, run: Run, seen: Outcome) -> bool:
         """Return whether an outcome is what the claim says."""
@@ -93,13 +98,15 @@ class Claim:
             has_ended
             and bool(expected.wrong) == bool(seen.wrong)
             and expected.why in seen.why
-            and not seen.unfinished
+            and bool(expected.unfinished) == bool(seen.unfinished)
+            and expected.unfinished in seen.unfinished
         )
 
 
 def _claim(row: dict[str, Any]) -> Claim:
     """Return a row of the file as a claim."""
-    return Claim(**{**row, "runs": tuple(Run(**run) for run in row["runs"])})
+    runs, stores = (Run(**run) for run in row["runs"]), row.get("stores", ())
+    return Claim(**{**row, "runs": tuple(runs), "stores": tuple(stores)})
 
 
 _CLAIM: Final[dict[str, Form]] = {
@@ -113,6 +120,8 @@ _CLAIM: Final[dict[str, Form]] = {
     "ends?": ("", "old", "new", "either"),
     "why?": str,
     "wrong?": bool,
+    "unfinished?": str,
+    "stores?": [str],
 }
 
 CLAIMS: Final = tuple(

@@ -99,14 +99,28 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
         results=lambda batches: {f"group{at}": f"{2 * batches}" for at in range(_GROUPS)},
         read_value=_number,
     ),
-    "suppress": Workload(
-        batch=_times,
-        results=lambda batches: {
-            f"{name}{at}": f"{2 * batches - behind}"
-            for name, behind in (("early", 0), ("late", 1))
-            for at in range(_KEYS)
-        },
-        read_value=_text,
+    **dict.fromkeys(
+        ("suppress", "suppress-bare"),
+        Workload(
+            batch=_times,
+            results=lambda batches: {
+                f"{name}{at}": f"{2 * batches - behind}"
+                for name, behind in (("early", 0), ("late", 1))
+                for at in range(_KEYS)
+            },
+            read_value=_text,
+        ),
+    ),
+    **dict.fromkeys(
+        ("left-join", "left-join-of"),
+        Workload(
+            batch=lambda number: tuple(
+                (topic, {f"key{at}": f"{number}" for at in range(_KEYS)})
+                for topic in (left_topic, right_topic)
+            ),
+            results=lambda batches: {f"key{at}": f"{batches}/{batches}" for at in range(_KEYS)},
+            read_value=bytes.decode,
+        ),
     ),
 }
 """By the name of the topology (`system_tests.support.jvm.topologies`)."""

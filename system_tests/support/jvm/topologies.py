@@ -69,21 +69,60 @@ def _table(classes: _Classes, config: RealConfig) -> Any:
 
 
 def _suppress(classes: _Classes, config: RealConfig) -> Any:
-    """Suppress updates of a table, `KEY -> TIME`, until the next time of another key.
+    """Suppress updates of a table, `KEY -> TIME`, until the next time of another key."""
+    stored = classes(f"{_STREAMS}.kstream.Materialized").as_(classes("java.lang.String")(STORE))
+    return _suppressed(classes, config, stored)
 
-    The table has a store, as 2.2 alone makes none of its own, and so has no changelog topic for it.
-    """
-    extractor = classes(f"{_STREAMS}.processor.TimestampExtractor")
-    timed = classes(f"{_STREAMS}.kstream.Consumed").with_(implement(extractor, extract=_time))
+
+def _suppress_bare(classes: _Classes, config: RealConfig) -> Any:
+    """Suppress updates of a table without a name, which has no store in 2.2 alone."""
+    return _suppressed(classes, config)
+
+
+def _suppressed(classes: _Classes, config: RealConfig, *stored: Any) -> Any:
     suppressed = classes(f"{_STREAMS}.kstream.Suppressed")
     buffer = classes(f"{_STREAMS}.kstream.Suppressed$BufferConfig").unbounded()
     limit = classes("java.time.Duration").ofMillis(_LIMIT_MS)
     builder = classes(f"{_STREAMS}.StreamsBuilder")()
-    stored = classes(f"{_STREAMS}.kstream.Materialized").as_(classes("java.lang.String")(STORE))
-    table = builder.table(left_topic(config.application_id), timed, stored)
+    table = builder.table(left_topic(config.application_id), _timed(classes), *stored)
     table = table.suppress(suppressed.untilTimeLimit(limit, buffer))
     table.toStream().to(counts_topic(config.application_id))
     return builder.build()
+
+
+def _left_join(classes: _Classes, config: RealConfig) -> Any:
+    """Join two streams of `KEY -> TIME` with the windows of 3.1, which need a third store."""
+    windows = classes(f"{_STREAMS}.kstream.JoinWindows")
+    limit = classes("java.time.Duration").ofMillis(_LIMIT_MS // 2)
+    try:
+        window = windows.ofTimeDifferenceAndGrace(limit, limit)
+    except AttributeError:
+        window = windows.of(limit).grace(limit)
+    return _joined(classes, config, window)
+
+
+def _left_join_of(classes: _Classes, config: RealConfig) -> Any:
+    """Join two streams of `KEY -> TIME` with the windows that all releases have."""
+    limit = classes("java.time.Duration").ofMillis(_LIMIT_MS // 2)
+    window = classes(f"{_STREAMS}.kstream.JoinWindows").of(limit).grace(limit)
+    return _joined(classes, config, window)
+
+
+def _joined(classes: _Classes, config: RealConfig, window: Any) -> Any:
+    builder = classes(f"{_STREAMS}.StreamsBuilder")()
+    left, right = (
+        builder.stream(topic(config.application_id), _timed(classes))
+        for topic in (left_topic, right_topic)
+    )
+    joiner = implement(classes(f"{_STREAMS}.kstream.ValueJoiner"), apply=_both)
+    left.leftJoin(right, joiner, window).to(counts_topic(config.application_id))
+    return builder.build()
+
+
+def _timed(classes: _Classes) -> Any:
+    """Read records whose value is their time."""
+    extractor = classes(f"{_STREAMS}.processor.TimestampExtractor")
+    return classes(f"{_STREAMS}.kstream.Consumed").with_(implement(extractor, extract=_time))
 
 
 def _counted(classes: _Classes, config: RealConfig) -> Any:
@@ -127,5 +166,8 @@ TOPOLOGIES: Final[Mapping[str, Callable[[_Classes, RealConfig], Any]]] = {
     "foreign-key": _foreign_key,
     "table": _table,
     "suppress": _suppress,
+    "suppress-bare": _suppress_bare,
+    "left-join": _left_join,
+    "left-join-of": _left_join_of,
 }
 """By the name that a configuration gives."""

@@ -111,7 +111,7 @@ def test_uses_that_are_not_given_are_named_as_assumed():
     assert "from step 1 on, going back deletes and restores state" in text
     partly = run("--from 3.9 --to 4.3 --uses eos,fk-join").stdout
     assert "does not use ktable (aggregations of KTables), suppress (suppressed results)" in partly
-    every = "--from 3.9 --to 4.3 --uses eos-v2,fk-join,ktable,suppress,iq,static"
+    every = "--from 3.9 --to 4.3 --uses eos-v2,fk-join,ktable,suppress,outer-join,iq,static"
     assert "assumed:" not in run(every).stdout
 
 
