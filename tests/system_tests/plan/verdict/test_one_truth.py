@@ -5,17 +5,22 @@ ways back. What the simulator does not model (formats, several subtopologies) is
 in its output: the share of plans with a verdict does not fall.
 """
 
+import json
 from collections import Counter
 
 import pytest
 
 from probing import find_release
+from system_tests.plan import Use
+from system_tests.plan.notes import Trap
 from system_tests.plan.steps import is_fatal
 from system_tests.sim import not_modelled
 from tests.nightly import sample
+from tests.system_tests.explore.table import STORED
 from tests.system_tests.plan.verdict.truth import GROUPS, PAIRS, USES, compare, plan_of
 
 EDGES = [
+    ("1.1.1", "2.0.1"),
     ("2.0.1", "2.3.1"),
     ("2.1.1", "2.3.0"),
     ("2.2.1", "3.6.1"),
@@ -64,3 +69,21 @@ def test_what_is_not_modelled_is_named_and_is_few():
             else:
                 counted["verdict"] += 1
     assert counted["verdict"] / counted.total() >= LEAST_SHARE, counted
+
+
+def test_what_searches_of_the_same_steps_found_is_in_the_plan_and_the_reverse():
+    """The stored searches without crashes: each order of events of two members, some of three."""
+    compared = Counter()
+    for row in json.loads(STORED.read_text(encoding="utf-8"))["searches"]:
+        uses = (Use.STATIC,) if row["static"] else ()
+        made = plan_of(row["from"], row["to"], uses, 1)
+        if row["crashes"] or made is None or len(made.stops) != 2:
+            continue
+        new = {f["issue"] for f in row["findings"] if f["presence"] == "introduced by the upgrade"}
+        named = "\n".join((*made.traps.values(), *made.bugs))
+        assert made.rolling, row
+        assert [issue for issue in new if issue not in named] == [], row
+        if row["complete"]:
+            assert (Trap.STUCK in made.traps) is ("KAFKA-9525" in new), row
+        compared["good" if not made.traps else "no go"] += 1
+    assert min(compared["good"], compared["no go"]) > 0, compared
