@@ -1,6 +1,6 @@
 """Warnings of a plan: traps between releases, known issues, risks of JVM leaders."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -55,10 +55,24 @@ def notes_of(
         texts += _query_notes(old, new) if "iq" in uses else []
         notes += map(Note, texts)
         notes += _probing_answer_notes(lower, higher, is_down=is_down)
-        notes += _thread_notes(lower, higher, threads, is_down=is_down)
+        notes += _thread_notes(old, new, threads)
         notes += _static_notes(old, new) if "static" in uses else []
     marked = (note if note.trap is None else Note(NO_GO + note.text, note.trap) for note in notes)
     return tuple(sorted(dict.fromkeys(marked), key=lambda note: note.trap is None))
+
+
+def traps_of(notes: Iterable[Note]) -> dict[Trap, str]:
+    """Return each trap of some notes, with the first of its warnings."""
+    found: dict[Trap, str] = {}
+    for note in notes:
+        if note.trap is not None:
+            found.setdefault(note.trap, note.text)
+    return found
+
+
+def going_back(text: str) -> str:
+    """Return the warning about a trap as that of a way back."""
+    return f"{NO_GO}going back: {text.removeprefix(NO_GO)}"
 
 
 def _series_notes(new: Release) -> list[str]:
@@ -125,16 +139,16 @@ def _probing_answer_notes(old: Release, new: Release, *, is_down: bool) -> list[
     return [Note(sentence, Trap.FATAL)]
 
 
-def _thread_notes(old: Release, new: Release, threads: int, *, is_down: bool) -> list[Note]:
-    """Return the warning about processes with several threads beside leaders before 2.3.1."""
+def _thread_notes(old: Release, new: Release, threads: int) -> list[Note]:
+    """Return the warning about processes with several threads under leaders before 2.3.1."""
     shape = Shape(
         old=old, new=new, threads=threads, static=False, faults=frozenset(), offline=False
     )
     return [
         Note(
-            f"{_joins(new, is_down=is_down)}, {row.why}: {threads} threads process the same records"
-            " until the next rebalance (fixed in 2.2.2 and 2.3.1);"
-            f" {_way_round(old, new, is_down=is_down)}",
+            f"{_joins(new, is_down=False)}, {row.why}: {threads} threads process the same records"
+            f" until the next rebalance (fixed in 2.2.2 and 2.3.1);"
+            f" {_way_round(old, new, is_down=False)}",
             Trap.REPEATED,
         )
         for row in KNOWN

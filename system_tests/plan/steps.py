@@ -8,7 +8,14 @@ from probing import Direction, Release, find_release, upgrade_path
 from system_tests.plan.changes import CHANGES, NOT_CHECKED, PathChange, Work, changes_between
 from system_tests.plan.exactly_once import has_both, is_guarantee
 from system_tests.plan.model import PlanStep
-from system_tests.plan.notes import Trap, bug_sentences, notes_of, window_sentences
+from system_tests.plan.notes import (
+    Trap,
+    bug_sentences,
+    going_back,
+    notes_of,
+    traps_of,
+    window_sentences,
+)
 from system_tests.plan.uses import Use, check_uses
 from system_tests.plan.way import assumed_running, undo, way_between
 
@@ -30,6 +37,7 @@ class UpgradePlan:
         obstacles: why rolling bounces are not possible.
         warnings: settings to leave alone, traps, formats; the traps first.
         traps: what makes the path a no go although rolling bounces are possible -> its warning.
+        back_traps: the same of the ways back, without those of the path itself.
         windows: when a JVM leader may fail a group with native members in it.
         bugs: known issues of the releases, with ids.
         changes: what else changes between the releases, each with its source.
@@ -48,6 +56,7 @@ class UpgradePlan:
     obstacles: tuple[str, ...]
     warnings: tuple[str, ...]
     traps: Mapping[Trap, str]
+    back_traps: Mapping[Trap, str]
     windows: tuple[str, ...]
     bugs: tuple[str, ...]
     changes: tuple[PathChange, ...] = ()
@@ -87,7 +96,12 @@ def make_plan(
     final = (at for at, (step, back) in numbered if step.resets or not back.rolling)
     costly = (at for at, (_, back) in numbered if back.deletions)
     is_switched = way.rolling and first.version != goal.version
-    notes = notes_of(way.stops, frozenset(uses), threads=threads)
+    notes = notes_of(way.stops, uses, threads=threads)
+    traps = traps_of(notes)
+    undone = traps_of(
+        note for back in backs for note in notes_of(back.stops, uses, threads=threads)
+    )
+    back_traps = {trap: going_back(undone[trap]) for trap in undone.keys() - traps.keys()}
     switched_on = [stop.name for stop in way.stops if has_both(stop)][:is_switched]
     return UpgradePlan(
         old=old.name,
@@ -100,8 +114,9 @@ def make_plan(
         no_return=next(final, None),
         restores_from=next(costly, None),
         obstacles=way.obstacles,
-        warnings=tuple(note.text for note in notes),
-        traps={note.trap: note.text for note in reversed(notes) if note.trap is not None},
+        warnings=(*(note.text for note in notes), *back_traps.values()),
+        traps=traps,
+        back_traps=back_traps,
         windows=window_sentences(old, new),
         bugs=bug_sentences(way.stops, frozenset(uses)),
         changes=changes_between(

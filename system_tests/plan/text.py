@@ -57,6 +57,7 @@ def plan_document(
         "is_red": decision.is_red,
         "reasons": list(decision.reasons),
         "traps": dict(made.traps),
+        "back_traps": dict(made.back_traps),
         "uses": list(made.uses),
         "direction": made.direction.value,
         "rolling": made.rolling,

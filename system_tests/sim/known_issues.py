@@ -92,6 +92,7 @@ KNOWN: tuple[Known, ...] = (
             and not s.offline
             and s.lower.leader_model is LeaderModel.EMPTY_AND_OWN
             and s.higher.latest_version > s.lower.latest_version
+            and (s.old is s.lower or bool(s.faults & _RESTARTS))
         ),
         why="the leader gives every thread all tasks that its process had before",
     ),

@@ -82,6 +82,11 @@ def back_legs(plan: UpgradePlan) -> list[tuple[Leg, list[UndoneStep]]]:
     return [(Leg.of(tuple(row.step for row in rows)), rows) for rows in _split(plan)]
 
 
+def undo_legs(plan: UpgradePlan) -> tuple[Leg, ...]:
+    """Return the legs of the ways back of all steps, one after the other, resets left out."""
+    return tuple(Leg.of(tuple(row.step for row in rows)) for rows in _split(plan))
+
+
 def is_costly(step: PlanStep) -> bool:
     """Whether the way back of a step costs more than bounces: state, sessions, or all members."""
     back = step.back

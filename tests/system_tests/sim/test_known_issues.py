@@ -41,6 +41,12 @@ def test_most_paths_match_no_known_issue():
     assert known_issues(shape("native", "next", static=True)) == ()
 
 
+def test_threads_repeat_tasks_under_old_leaders_on_the_way_down_only_after_a_crash():
+    assert known_issues(shape("2.3.1", "3.9.1", threads=2)) == ()
+    assert known_issues(shape("2.4.1", "2.0.1", threads=2)) == ()
+    assert "repeated tasks" in known_issues(shape("2.4.1", "2.0.1", threads=2, faults=["crash"]))
+
+
 def test_an_offline_upgrade_matches_no_known_issue():
     assert known_issues(shape("2.0.1", "2.3.0", offline=True)) == ()
     assert known_issues(shape("3.9.1", "2.8.2", static=True, offline=True)) == ()

@@ -14,7 +14,7 @@ REPEATED = "no go: members can die; two threads process the same task"
 CASES = {
     "--from 2.2.2 --to 3.6.1 --threads 2": "go, if the points below are met",
     "--from 2.2.1 --to 3.6.1 --threads 2": REPEATED,
-    "--from 3.6 --to 2.2.1 --threads 2": REPEATED,
+    "--from 3.6 --to 2.2.1 --threads 2": "no go: members can die",
     "--from 2.3.1 --to 2.5.1 --uses static": STUCK,
     "--from 3.2 --to 3.3 --uses fk-join": "no go by rolling bounces",
     "--from 3.9 --to 3.4": (
