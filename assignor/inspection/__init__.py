@@ -29,7 +29,7 @@ from assignor.inspection.streams_groups.values import (
     StreamsTasks,
     sorted_tasks,
 )
-from assignor.inspection.tasks import is_changelog, is_internal
+from assignor.inspection.tasks import groups_below, is_changelog, is_internal
 from assignor.inspection.topology_values import FamilyLook, FormLook, TopologiesLook
 from assignor.inspection.values import (
     STREAMS_PROTOCOL,
@@ -75,6 +75,7 @@ __all__ = [
     "few",
     "group_topics",
     "group_topics_of",
+    "groups_below",
     "inspect_group",
     "is_broker_side",
     "is_changelog",

@@ -24,7 +24,8 @@ from encoding import RUNNING, TaskId, TopicPartition, task_order
 CHANGELOG: Final = "-changelog"
 _REPARTITION: Final = "-repartition"
 _INTERNAL: Final = re.compile(
-    rf"({CHANGELOG}|{_REPARTITION}|-FK-JOIN-SUBSCRIPTION-(REGISTRATION|RESPONSE)-\d+-topic)$"
+    rf"({CHANGELOG}|{_REPARTITION}|-FK-JOIN-SUBSCRIPTION-(REGISTRATION|RESPONSE)-\d+-topic"
+    "|-subscription-(registration|response)-topic)$"
 )
 _UNSEEN_MOST: Final = 1000
 """Most tasks of a subtopology that are assumed to exist although no member has them."""
@@ -52,6 +53,15 @@ def is_internal(topic: str, group_id: str) -> bool:
     return topic.startswith(f"{group_id}-") and bool(_INTERNAL.search(topic))
 
 
+def groups_below(groups: Iterable[str], application_id: str) -> list[str]:
+    """Return the groups whose internal topics begin as those of an application do.
+
+    >>> groups_below(["app", "app-2", "apple"], "app")
+    ['app-2']
+    """
+    return sorted(group for group in groups if group.startswith(f"{application_id}-"))
+
+
 def topics_of_group(
     names: Iterable[str], group_id: str, read: Iterable[str], others: Iterable[str] = ()
 ) -> set[str]:
@@ -64,7 +74,7 @@ def topics_of_group(
         others: ids of other groups; `app-2-x-changelog` is not of group `app` if there is `app-2`.
     """
     own = set(read)
-    longer = tuple(f"{other}-" for other in others if other.startswith(f"{group_id}-"))
+    longer = tuple(f"{other}-" for other in groups_below(others, group_id))
     return {
         name
         for name in names

@@ -1,7 +1,7 @@
 """Values shared by all layouts: tasks, partitions, hosts, offset sums, integers, text, errors."""
 
 from encoding.primitives.errors import DecodeError, EncodeError, RebalanceError
-from encoding.primitives.foreign_text import has_half_pair, shown
+from encoding.primitives.foreign_text import has_half_pair, shell_word, shown
 from encoding.primitives.identifiers import (
     NO_REBALANCE,
     RUNNING,
@@ -79,6 +79,7 @@ __all__ = [
     "encode_varints",
     "has_half_pair",
     "is_block",
+    "shell_word",
     "shown",
     "task_order",
     "unzigzag",

@@ -1,6 +1,8 @@
 """Text of a peer, a file or a user: escaped for terminals, logs and reports; valid or not."""
 
-__all__ = ["has_half_pair", "shown"]
+import shlex
+
+__all__ = ["has_half_pair", "shell_word", "shown"]
 
 SHOWN_CHARACTERS = 256
 
@@ -41,6 +43,28 @@ def shown(text: object, *, limit: int | None = SHOWN_CHARACTERS) -> str:
     if limit is not None and len(whole) > limit:
         return f"{head}... ({len(whole):,} characters)"
     return head
+
+
+def shell_word(text: str) -> str:
+    r"""Return a text as one printable word of a shell command, which the shell reads as this text.
+
+    A text with unprintable characters is written as `$'...'` of POSIX 2024, which bash, ksh and zsh
+    have had for decades: its bytes in octal.
+
+    >>> shell_word("orders"), shell_word("a b"), shell_word("a'\nb")
+    ('orders', "'a b'", "$'a\\'\\012b'")
+
+    Raises:
+        ValueError: it has half a surrogate pair, which no bytes stand for.
+    """
+    if text.isprintable():
+        return shlex.quote(text)
+    escaped = (f"\\{c}" if c in "\\'" else c if c.isprintable() else _octal(c) for c in text)
+    return f"$'{''.join(escaped)}'"
+
+
+def _octal(character: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in character.encode())
 
 
 def _escaped(character: str) -> str:

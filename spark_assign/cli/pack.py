@@ -17,6 +17,20 @@ PACKAGES = ("assignor", "encoding", "probing", "spark_assign", "system_tests")
 ARCHIVE, SCRIPT = "packages.zip", "run.py"
 # Not shipped in the wheel either.
 _LEFT_OUT = frozenset({"system_tests/scenarios", "system_tests/support"})
+# What the packages read besides their modules; a wheel has them, too. No other file leaves this
+# machine: a checkout also holds files of its user.
+_DATA = frozenset(
+    {
+        "assignor/adapters/admin/messages/StreamsGroupDescribeRequest.json",
+        "assignor/adapters/admin/messages/StreamsGroupDescribeResponse.json",
+        "probing/features/kafka_levels.toml",
+        "probing/releases/experiments.toml",
+        "probing/releases/releases.toml",
+        "system_tests/plan/changes/changes.toml",
+        "system_tests/plan/changes/streams.toml",
+        "system_tests/real/checksums.txt",
+    }
+)
 # The same files make the same archive.
 _DATE = (1980, 1, 1, 0, 0, 0)
 _SOURCE = '''"""Run a command of spark-assign; spark-submit starts this file."""
@@ -99,14 +113,23 @@ def write_packages(archive: Path) -> int:
 
 
 def _files() -> Iterator[tuple[str, Path]]:
-    """Names in the archive, sorted, and paths of all files of the packages."""
+    """Names in the archive, sorted, and paths: modules and known data, no links, none hidden."""
     for package in PACKAGES:
         spec = importlib.util.find_spec(package)
         if spec is None or spec.origin is None or not Path(spec.origin).is_file():
             raise BadInput(f"package {package} is not installed in a directory; install the wheel")
         folder = Path(spec.origin).parent
         for path in sorted(folder.rglob("*")):
-            name = f"{package}/{path.relative_to(folder).as_posix()}"
+            inside = path.relative_to(folder)
+            name = f"{package}/{inside.as_posix()}"
+            is_ours = name in _DATA or (path.suffix == ".py" and _is_module(inside))
             is_left_out = any(name.startswith(f"{left_out}/") for left_out in _LEFT_OUT)
-            if path.is_file() and "__pycache__" not in path.parts and not is_left_out:
+            # Also not through a link to a folder.
+            is_own = path.resolve() == folder.resolve() / inside
+            if is_ours and is_own and path.is_file() and not is_left_out:
                 yield name, path
+
+
+def _is_module(module: Path) -> bool:
+    """Return whether a path within a package is that of a module of it."""
+    return all(part.isidentifier() for part in module.with_suffix("").parts)

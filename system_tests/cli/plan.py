@@ -133,8 +133,8 @@ _EXITS = {
     "everything",
     is_flag=True,
     help="Plan every group of --problem FILE, as `assignor inspect --all --save` writes it, of a "
-    "directory of such files, or of a cluster: one table, and with --report DIRECTORY a page each. "
-    "--from is then the release of groups whose metadata does not tell it.",
+    "directory of such files, or of a cluster: one table, and with --report DIRECTORY a page each, "
+    "named by its group. --from is then the release of groups whose metadata does not tell it.",
 )
 @click.option(
     "--no-costs",

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from assignor.cli import AnswerIsNo, all_of, connect_options, connected, target_of
-from assignor.inspection import is_present, problem_of
-from assignor.problems import ProblemError, read_problem
+from assignor.inspection import groups_below, is_present, problem_of
+from assignor.problems import ProblemError
 from probing import Release, find_release
 from system_tests.cli.options import (
     MAX_PARTITIONS,
@@ -188,10 +188,14 @@ def _live(given: Mapping[str, Any]) -> SavedGroup:
     """Return a live group, as `assignor inspect --save` would write it."""
     target = target_of(given["bootstrap_server"], given["command_config"], given["timeout"])
     with connected(target) as admin:
-        from assignor.adapters.admin import look_at_group  # noqa: PLC0415 the client is an extra
+        from assignor.adapters.admin import (  # noqa: PLC0415 the client is an extra
+            list_groups,
+            look_at_group,
+        )
 
         look = look_at_group(admin, given["group_id"])
+        others = [group.group_id for group in list_groups(admin)]
     if not is_present(look.described):
         raise AnswerIsNo(f"{look.summary}; list all groups with assignor inspect --all")
-    data = problem_of(look)
-    return saved_group(data, read_problem(data))
+    longer = groups_below(others, look.described.group_id)
+    return saved_group(problem_of(look)).beside(longer)

@@ -24,15 +24,16 @@ from system_tests.plan.cost import (
 from system_tests.plan.cost_text import costs_lines, seconds_text
 from system_tests.plan.figures import spoken
 from system_tests.plan.group import MOST_MEMBERS, UNNAMED, SimulatedGroup, as_static, scaled
-from system_tests.plan.member_releases import begun_bounce, spelled_releases
 from system_tests.plan.model import PlanStep, Way
 from system_tests.plan.rehearsal import NOT_REHEARSED, not_rehearsed, rehearsal_of
 from system_tests.plan.saved import (
     WAY_BACK,
     SavedGroup,
+    begun_bounce,
     read_saved,
     read_saved_topology,
     saved_group,
+    spelled_releases,
 )
 from system_tests.plan.steps import UpgradePlan, is_fatal, make_plan
 from system_tests.plan.streams import (

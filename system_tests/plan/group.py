@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from shlex import quote
 from typing import Any, Final, TypeVar
 
-from encoding import shown
+from encoding.primitives import shell_word
 from probing import find_release
 from probing import upgrades as data
 from system_tests.sim import BounceOptions, OptionError
@@ -51,6 +50,8 @@ class SimulatedGroup:
         stateful: whether each task has a changelog; empty: all have.
         has_more_state: there are changelogs whose tasks are not known; a note says which.
         input_topics, repartition_topics: as far as a file says them.
+        internal_topics: repartition topics and changelogs; empty if some of them are not known.
+        longer_groups: ids of other groups that begin with this one and `-`, as far as known.
         growth: records a second written to each changelog; None: assumed, `GROWTH_SHARE` of the
             known size and at most the simulator's default, which it is for unknown sizes.
     """
@@ -75,6 +76,8 @@ class SimulatedGroup:
     has_more_state: bool = False
     input_topics: tuple[str, ...] = ()
     repartition_topics: tuple[str, ...] = ()
+    internal_topics: tuple[str, ...] = ()
+    longer_groups: tuple[str, ...] = ()
     growth: int | None = None
 
     def __post_init__(self) -> None:
@@ -92,12 +95,12 @@ class SimulatedGroup:
     @property
     def id(self) -> str:
         """The group id as a word of a command."""
-        return word(self.name) if self.name else "GROUP"
+        return shell_word(self.name) if self.name else "GROUP"
 
     @property
     def inputs(self) -> str:
         """The input topics as a word of a command."""
-        return ",".join(map(word, self.input_topics)) or "TOPIC,TOPIC"
+        return ",".join(map(shell_word, self.input_topics)) or "TOPIC,TOPIC"
 
     @property
     def seeds(self) -> int:
@@ -191,11 +194,6 @@ class SimulatedGroup:
             + (" (assumed; see --restart-ms)" if self.restart_ms is None else ""),
         ]
         return ", ".join(filter(None, parts))
-
-
-def word(name: str) -> str:
-    """Return a name as one word of a shell, without control characters."""
-    return shown(quote(name), limit=None)
 
 
 UNNAMED: Final = SimulatedGroup()

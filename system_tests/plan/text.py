@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Final
 
+from encoding.primitives import shell_word
 from probing import find_release
 from system_tests.plan.changes import When, changes_when
 from system_tests.plan.cost import StepCost
@@ -14,10 +15,11 @@ from system_tests.plan.exactly_once import (
     is_guarantee,
     versions_between,
 )
-from system_tests.plan.group import UNNAMED, SimulatedGroup, word
+from system_tests.plan.group import UNNAMED, SimulatedGroup
 from system_tests.plan.model import PlanStep
 from system_tests.plan.notes import FATAL
 from system_tests.plan.rehearsal import not_rehearsed, rehearsal_of
+from system_tests.plan.reset import reset_lines
 from system_tests.plan.steps import UpgradePlan, is_fatal
 from system_tests.plan.uses import FEATURES, VERSIONS, Use, version_of
 from system_tests.sim.world import behaviour_of
@@ -211,14 +213,10 @@ def step_text(step: PlanStep, group: SimulatedGroup = UNNAMED) -> str:
 
 def demands_of(step: PlanStep, group: SimulatedGroup = UNNAMED) -> tuple[str, ...]:
     """Return what else a step takes, as sentences and commands."""
-    reset = (
-        "kafka-streams-application-reset.sh --bootstrap-server HOST:PORT"
-        f" --application-id {group.id} --input-topics {group.inputs}"
-    )
     has_markers = step.transactional and (step.consumes or step.drains)
     return (
         *step.demands,
-        *((reset,) if step.resets else ()),
+        *(reset_lines(group) if step.resets else ()),
         *(_LAST_MARKERS if has_markers else ()),
     )
 
@@ -232,7 +230,7 @@ def _until(step: PlanStep, group: SimulatedGroup) -> str:
     """Return what has to be true before the next step, as a clause; often empty."""
     if not step.consumes:
         return ""
-    topics = ", ".join(map(word, group.repartition_topics))
+    topics = ", ".join(map(shell_word, group.repartition_topics))
     named = f" ({topics})" if topics else ""
     return (
         f"each repartition topic{named} has been consumed at least up to the LOG-END-OFFSET that"

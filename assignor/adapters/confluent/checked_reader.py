@@ -7,20 +7,23 @@ polls again at once leaves it no gap.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 from weakref import ref
 
 import confluent_kafka
-from confluent_kafka import KafkaException
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaException
 from confluent_kafka import TopicPartition as Position
 
-from assignor.adapters.confluent.offsets import partition_of
+from assignor.adapters.confluent.offsets import StoredOffsets, partition_of
 from assignor.adapters.confluent.reader import Reaches
 from assignor.adapters.confluent.serving import CLOSED
 from assignor.adapters.processing import check_not_processing
 from assignor.adapters.threads import OneThread, Turns
 from encoding import TopicPartition
+
+_LOOK_UP_S: Final = 1.0
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -99,6 +102,21 @@ class CheckedReader(confluent_kafka.Consumer):
     def offsets_for_times(self, partitions: list[Position], timeout: float = -1) -> list[Position]:
         """Return the first offset of each partition from a time on, which is its `offset`."""
         return super().offsets_for_times(partitions, timeout)
+
+    def _begins(self, stored: StoredOffsets, partitions: list[Position]) -> list[Position]:
+        """Return where to begin to read: at an offset, if one is committed or a broker tells it.
+
+        While librdkafka itself looks up where a partition begins, it forgets a seek: half a second
+        later it asks again, and goes on from there.
+        """
+        begins = list(map(stored.begin, partitions))
+        logical = [each for each in begins if each.offset in (OFFSET_BEGINNING, OFFSET_END)]
+        looked_up = {}
+        with suppress(KafkaException):  # not in time: librdkafka asks
+            # Both are timestamps of ListOffsets, too.
+            found = super().offsets_for_times(logical, _LOOK_UP_S) if logical else []
+            looked_up = {partition_of(each): each for each in found if each.error is None}
+        return [stored.begin(looked_up.get(partition_of(each), each)) for each in begins]
 
     @in_turn
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:

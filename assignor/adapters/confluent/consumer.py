@@ -199,7 +199,7 @@ class Consumer(CheckedReader):
         self._check_not_cooperative("assign")
         wanted = assignable(partitions, self._member.topics, self._serving.owned)
         with self._serving.removing(self, self._serving.read - wanted):
-            super().assign(list(map(self._commits.stored.begin, partitions)))
+            super().assign(self._begins(self._commits.stored, partitions))
         self._serving.add(partitions)
 
     @in_turn
@@ -213,7 +213,7 @@ class Consumer(CheckedReader):
     def incremental_assign(self, partitions: list[Position]) -> None:
         """Read these partitions too, also those that are no part of the group's topics."""
         assignable(partitions, self._member.topics, self._serving.owned)
-        super().incremental_assign(list(map(self._commits.stored.begin, partitions)))
+        super().incremental_assign(self._begins(self._commits.stored, partitions))
         self._serving.assigns += 1
         self._serving.add(partitions)
 
@@ -225,7 +225,7 @@ class Consumer(CheckedReader):
 
     @in_turn
     def seek(self, partition: Position) -> None:
-        """Go on with this offset, in `on_assign` before it assigns: librdkafka may forget it later.
+        """Go on with this offset.
 
         Raises:
             KafkaException: the partition is not read.

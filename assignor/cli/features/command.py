@@ -39,7 +39,7 @@ from assignor.cli.features.text import (
 from assignor.cli.toolkit.commands import Group
 from assignor.cli.toolkit.connect import NO_BROKER, connected, target_of
 from assignor.cli.toolkit.exit_status import BadInput, say, warn
-from assignor.cli.toolkit.text import SENTENCE_LIMIT, print_line
+from assignor.cli.toolkit.text import print_line
 from assignor.errors import ConfigError
 from assignor.levels import (
     Described,
@@ -50,12 +50,13 @@ from assignor.levels import (
     raise_all,
 )
 from assignor.stores import StoreError
-from encoding import shown
 from probing.features import FeatureUpdate, UpdateKind
 
 Plan = Callable[[Described], tuple[FeatureUpdate, ...]]
 
 _PLACES = "--bootstrap-server b:9092"
+_NOT_TRIED = "UNSUPPORTED_VERSION"
+"""Error of a dry run that brokers before Kafka 3.3 do not know."""
 _NODE_OPTIONS = "--from-controller and --node-id"
 _EXITS = {3: f"{NO_BROKER}, or the disk cannot be read or written"}
 _REFUSED = {1: "rejected; nothing was changed"}
@@ -255,7 +256,9 @@ def _down(unsafe: bool) -> UpdateKind:  # noqa: FBT001 one flag, named by its pa
 def _change(
     plan: Plan, *, dry_run: bool, form: str, yes: bool = True, force: bool = True, **where: Any
 ) -> None:
-    """Compute the updates, ask for confirmation, apply them, and print the result.
+    """Compute the updates, apply them, and print the result.
+
+    Before levels are lowered it is tried whether they can be, and then asked for confirmation.
 
     Raises:
         Refused: live groups depend on a feature that is disabled, and `force` is not given.
@@ -273,11 +276,21 @@ def _change(
             say("assignor", sentence)
         if refused:
             raise Refused
-        if not dry_run and not yes:
-            _confirm(described, updates)
-        found = admin.update(updates, dry_run=dry_run) if updates else ()
-        results = [(row, update.kind) for row, update in zip(found, updates, strict=True)]
+        question = "" if dry_run or yes else lowering_question(described, updates)
+        results = _updated(admin, updates, dry_run=True) if question else []
+        if not any(row.error not in ("", _NOT_TRIED) for row, _ in results):
+            if question:
+                confirm(question)
+            results = _updated(admin, updates, dry_run=dry_run)
+        else:
+            dry_run = True  # a change that is refused is not worth a question
     _tell(described, results, dry_run=dry_run, form=form, note=closing_note(described, updates))
+
+
+def _updated(admin: LevelAdmin, updates: Sequence[FeatureUpdate], *, dry_run: bool) -> list[Change]:
+    """Change levels, or only ask whether they can be changed; nothing is sent without updates."""
+    found = admin.update(updates, dry_run=dry_run) if updates else ()
+    return [(row, update.kind) for row, update in zip(found, updates, strict=True)]
 
 
 def _tell(
@@ -302,24 +315,6 @@ def _tell(
         raise Refused
     if note:
         warn(note)
-
-
-def _confirm(described: Described, updates: Sequence[FeatureUpdate]) -> None:
-    """Ask for confirmation before levels are lowered.
-
-    Raises:
-        BadInput: stdin is not a terminal.
-        Refused: the user declines.
-    """
-    levels = described.finalized
-    rows = [
-        (update.feature, levels.level_of(update.feature), max(update.level, 0))
-        for update in updates
-        if max(update.level, 0) < levels.level_of(update.feature)
-    ]
-    if not rows:
-        return
-    confirm(shown(lowering_question(described.table, rows), limit=SENTENCE_LIMIT))
 
 
 @contextmanager

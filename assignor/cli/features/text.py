@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from assignor.cli.toolkit.exit_status import warn
-from assignor.cli.toolkit.text import print_line, print_table
+from assignor.cli.toolkit.text import SENTENCE_LIMIT, print_line, print_table
 from assignor.levels import Described, LevelResult, Need, Survey, level_text, lossy_text
-from probing.features import FeatureTable, UpdateKind
+from encoding import shown
+from probing.features import FeatureTable, FeatureUpdate, UpdateKind
 
 _HEAD = ("feature", "supported", "finalized")
 
@@ -102,7 +103,7 @@ def result_sentence(
     if result.error:
         done = "cannot be" if dry_run else "was not"
         asked = "disabled" if result.new == 0 else f"{verb} to {to}"
-        return f"{result.feature} {done} {asked}: {_reason(table, [result])}"
+        return f"{result.feature} {done} {asked}: {_reason(table, [(result, kind)])}"
     if result.old == result.new:
         return f"{result.feature} is already at {to}"
     done = "can be" if dry_run else "was"
@@ -123,23 +124,24 @@ def error_sentences(
     for result, kind in results:
         if result.error:
             by_reason.setdefault((result.error, result.why), []).append((result, kind))
-    for (first, kind), *others in by_reason.values():
-        if not others:
-            yield result_sentence(table, first, kind, dry_run=dry_run)
+    for rows in by_reason.values():
+        if len(rows) == 1:
+            yield result_sentence(table, *rows[0], dry_run=dry_run)
             continue
-        rows = [first, *(result for result, _ in others)]
         named = ", ".join(
-            f"{row.feature} to {level_text(table, row.feature, row.new)}" for row in rows
+            f"{row.feature} to {level_text(table, row.feature, row.new)}" for row, _ in rows
         )
         done = "can be" if dry_run else "was"
         yield f"none of {len(rows)} features {done} changed ({named}): {_reason(table, rows)}"
 
 
-def _reason(table: FeatureTable, rows: Sequence[LevelResult]) -> str:
+def _reason(table: FeatureTable, rows: Sequence[Change]) -> str:
     """Return why updates failed, which is the same for all rows, and its name."""
-    why = rows[0].why.rstrip(".") or "the controller gives no reason"
-    lossy = [text for row in rows if (text := lossy_text(table, row))]
-    return f"{'; '.join((why, *lossy))} ({rows[0].error})"
+    first = rows[0][0]
+    why = first.why.rstrip(".") or "the controller gives no reason"
+    lowered = [row for row, kind in rows if kind is not UpdateKind.UPGRADE]
+    lossy = [text for row in lowered if (text := lossy_text(table, row))]
+    return f"{'; '.join((why, *lossy))} ({first.error})"
 
 
 def results_json(
@@ -164,10 +166,12 @@ def results_json(
     }
 
 
-def lowering_question(table: FeatureTable, rows: Sequence[tuple[str, int, int]]) -> str:
-    """Return the question to ask before levels are lowered; rows are (feature, from, to)."""
-    changes = [
-        f"{name} from {level_text(table, name, old)} to {level_text(table, name, new)}"
-        for name, old, new in rows
-    ]
-    return f"Lower {', '.join(changes)}?"
+def lowering_question(described: Described, updates: Sequence[FeatureUpdate]) -> str:
+    """Return the question to ask before levels are lowered; empty if none is."""
+    changes = []
+    for update in updates:
+        old, new = described.finalized.level_of(update.feature), max(update.level, 0)
+        if new < old:
+            ends = (level_text(described.table, update.feature, level) for level in (old, new))
+            changes.append(f"{update.feature} from {' to '.join(ends)}")
+    return shown(f"Lower {', '.join(changes)}?", limit=SENTENCE_LIMIT) if changes else ""

@@ -16,7 +16,6 @@ from assignor.cli.reset.plan import (
     ResetTo,
     ResetTopics,
     Where,
-    groups_below,
     offset_moves,
     topics_of,
     unnamed_topics,
@@ -27,8 +26,9 @@ from assignor.cli.toolkit.connect import NO_BROKER, check_stopped, connected, ta
 from assignor.cli.toolkit.state_dirs import state_errors, state_options
 from assignor.embedding import local_tasks
 from assignor.errors import ConfigError, TopologyError
-from assignor.inspection import few, is_internal
+from assignor.inspection import few, groups_below, is_internal
 from encoding import TopicPartition, shown
+from encoding.primitives import shell_word
 
 if TYPE_CHECKING:
     from assignor.adapters.admin import Admin, Target
@@ -183,7 +183,7 @@ def _look(admin: "Admin", asked: Asked) -> Reset:
         if others := [name for name in asked.named if name.startswith(f"{other}-")]:
             raise AnswerIsNo(
                 f"--internal-topic {shown(others[0])} has the name of a topic of group "
-                f"{shown(other)}; reset that one with --group {shown(other)}. If it is of "
+                f"{shown(other)}; reset that one with --group {shell_word(other)}. If it is of "
                 f"{shown(asked.prefix)}, give --topology"
             )
     counts = partition_counts(admin)

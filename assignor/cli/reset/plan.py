@@ -6,7 +6,7 @@ from enum import Enum
 from pathlib import Path
 
 from assignor.embedding import LocalTask
-from assignor.inspection import is_internal
+from assignor.inspection import groups_below, is_internal
 from assignor.topology import Topology
 from encoding import TopicPartition
 
@@ -122,15 +122,6 @@ def topics_of(topology: Topology, application_id: str) -> ResetTopics:
         inputs |= {*part.source_topics} - repartition
         internal |= repartition | ({*part.changelog_topics} - {*part.source_changelogs})
     return ResetTopics(inputs=tuple(sorted(inputs)), internal=tuple(sorted(internal)))
-
-
-def groups_below(groups: Iterable[str], application_id: str) -> list[str]:
-    """Return the groups whose internal topics begin as those of an application do.
-
-    >>> groups_below(["app", "app-2", "apple"], "app")
-    ['app-2']
-    """
-    return sorted(group for group in groups if group.startswith(f"{application_id}-"))
 
 
 def unnamed_topics(

@@ -1,5 +1,6 @@
 """The reports of plans: one page for a change board and for on-call engineers."""
 
+from system_tests.plan.report.html import write_note_report
 from system_tests.plan.report.move import move_decision, move_page, write_move_report
 from system_tests.plan.report.page import (
     decision_of,
@@ -20,5 +21,6 @@ __all__ = [
     "reasons_of",
     "signs_of",
     "write_move_report",
+    "write_note_report",
     "write_plan_report",
 ]

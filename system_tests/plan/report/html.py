@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from encoding import shown
 from system_tests.report import ReportError
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -139,6 +140,18 @@ def _condition(condition: Condition, fatal: str) -> str:
     cells = "".join(f"<td>{text_html(text)}</td>" for text in texts)
     kind = ' class="fatal"' if condition.what.startswith(fatal) else ""
     return f'<tr{kind}><td class="box">{box}</td>{cells}</tr>'
+
+
+def write_note_report(
+    path: Path, verdict: str, colour: str, lines: Iterable[str], *, group: str
+) -> None:
+    """Write a page that only says why a group has no plan, or needs none.
+
+    Raises:
+        ReportError: the file cannot be written.
+    """
+    title = f"group {shown(group, limit=None)}"
+    write_html(path, page_html(title, Decision(verdict, colour), list_html(map(shown, lines))))
 
 
 def write_html(path: Path, page: str) -> None:

@@ -58,12 +58,12 @@ def plan_page(
         group: that they are simulated with.
         progress: as of `run_jobs`; `pictures_of` tells how many bounces are simulated.
     """
-    group = replace(group, name=shown(group.name, limit=None))
     steps = [
         signs_of(made, step, (costs or ())[:number], group)
         for number, step in enumerate(made.steps, 1)
     ]
-    title = f"{made.old} to {made.new}" + (f", group {group.name}" if group.name else "")
+    named = f", group {shown(group.name, limit=None)}" if group.name else ""
+    title = f"{made.old} to {made.new}{named}"
     watch, stop = always(group)
     left_out = "; ".join(not_rehearsed(made))
     found = _conditions(made, actions_before(made.steps, costs, group) if costs else [])

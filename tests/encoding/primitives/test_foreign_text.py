@@ -1,8 +1,11 @@
+import subprocess
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from encoding import shown
+from encoding.primitives import shell_word
 
 
 @pytest.mark.parametrize(
@@ -33,3 +36,15 @@ def test_one_printable_line_comes_out(text):
     line = shown(text)
     assert line.isprintable()
     assert len(line) <= 256 * len("\\U0010ffff") + 30
+
+
+@pytest.mark.usefixtures("clock")  # of the shell
+def test_a_shell_reads_a_word_as_the_text_that_it_stands_for():
+    texts = ["orders", "a b", "it's", "$(reboot)", "", "-h", "größe", "a\\b"]
+    odd = ["a\nb", "a'\nb\\", "\x1b[2J7", "a\u202eb", "$HOME\t`ls`", "a\\\nb"]
+    words = [shell_word(text) for text in (*texts, *odd)]
+    assert all(word.isprintable() for word in words)
+    line = f"printf '%s\\0' {' '.join(words)}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, check=True)
+    assert done.stdout.decode().split("\0") == [*texts, *odd, ""]
+    assert len({*words}) == len(words)

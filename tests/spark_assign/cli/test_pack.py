@@ -3,11 +3,14 @@
 import subprocess
 import sys
 import zipfile
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
+from spark_assign.cli import pack as pack_command
 from spark_assign.cli.main import main
+from tests.project.checkout import NAMES
 
 
 def pack(folder, *more):
@@ -67,3 +70,39 @@ def test_archive_is_the_same_each_time_and_holds_what_the_wheel_holds(tmp_path):
     assert archive.stat() == before
     (tmp_path / "file").write_text("", encoding="utf-8")
     assert pack(tmp_path / "file").exit_code == 3
+
+
+def test_files_of_the_user_and_links_stay_here(tmp_path, monkeypatch):
+    package = tmp_path / "encoding"
+    (package / "inner").mkdir(parents=True)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "secret.py").write_text("key", encoding="utf-8")
+    for name in ("__init__.py", "inner/__init__.py", "inner/module.py"):
+        (package / name).write_text("", encoding="utf-8")
+    for name in (".env", "id_rsa", "credentials.json", "notes.txt", ".hidden.py", "a-copy.py"):
+        (package / name).write_text("key", encoding="utf-8")
+    (package / "link.py").symlink_to(elsewhere / "secret.py")
+    (package / "linked").symlink_to(elsewhere, target_is_directory=True)
+    monkeypatch.setattr("spark_assign.cli.pack.PACKAGES", ("encoding",))
+    spec = SimpleNamespace(origin=str(package / "__init__.py"))
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: spec)
+    assert pack(tmp_path / "job").exit_code == 0
+    names = zipfile.ZipFile(tmp_path / "job/packages.zip").namelist()
+    assert names == [
+        "encoding/__init__.py",
+        "encoding/inner/__init__.py",
+        "encoding/inner/module.py",
+    ]
+
+
+def test_the_archive_has_all_files_of_the_checkout_that_packages_need():
+    left_out = ("system_tests/support/", "system_tests/scenarios/")
+    wanted = {
+        name
+        for name in NAMES
+        if name.split("/")[0] in pack_command.PACKAGES
+        and not name.startswith(left_out)
+        and not name.endswith("py.typed")
+    }
+    assert {name for name, _ in pack_command._files()} == wanted

@@ -57,10 +57,54 @@ def test_each_group_has_a_row_and_a_page(fleet, tmp_path):
     assert heads.split()[:4] == ["group", "from", "to", "verdict"]
     assert orders.split()[:3] == ["orders", "3.9.1", "4.3.1"]
     assert "2 groups: 0 red, 2 to go" in rest
-    assert sorted(page.name for page in pages.iterdir()) == ["001-orders.html", "002-a%2Fb.html"]
+    assert sorted(page.name for page in pages.iterdir()) == ["a%2Fb-c14cddc0.html", "orders.html"]
     found = rows_of(plan_all(*words, "--format", "json"))
     assert found["orders"]["steps"][0]["cost"]["seeds"] == 1
     assert plan_all("--problem", file.parent, *words[2:]).stdout == done.stdout
+
+
+def test_pages_are_named_by_group_and_those_of_other_groups_are_refused(fleet, tmp_path):
+    pages = tmp_path / "pages"
+    words = ("--from", "3.9.1", "--to", "4.3", "--no-costs", "--report", pages)
+
+    def names():
+        return sorted(page.name for page in pages.iterdir())
+
+    assert plan_all("--problem", fleet(b="two-3.9.1", c="two-3.9.1"), *words).exit_code == 0
+    assert plan_all("--problem", fleet(c="two-3.9.1", b="two-3.9.1"), *words).exit_code == 0
+    assert names() == ["b.html", "c.html"]
+    done = plan_all("--problem", fleet(a="two-3.9.1", b="two-3.9.1"), *words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "has pages of none of these groups: c.html; they would be read as" in done.stderr
+    assert names() == ["b.html", "c.html"]
+    (pages / "notes.txt").write_text("", encoding="utf-8")
+    file = fleet(b="old-2.3.1", c="two-3.9.1", B="two-3.9.1", **{"x" * 200: "two-3.9.1"})
+    assert plan_all("--problem", file, *words).exit_code == 1
+    assert "no plan" in (pages / "b.html").read_text(encoding="utf-8")  # it was a go before
+    assert "members of the group differ" in (pages / "b.html").read_text(encoding="utf-8")
+    assert len({name.lower() for name in names()}) == 5
+    assert max(map(len, names())) < 120
+
+
+def test_groups_of_one_name_are_one_plan_and_an_error(fleet, tmp_path):
+    first = fleet(orders="two-3.9.1")
+    (tmp_path / "zone-2.jsonl").write_bytes(first.read_bytes())
+    words = ("--from", "3.9.1", "--to", "4.3", "--no-costs", "--format", "json")
+    done = plan_all("--problem", tmp_path, *words)
+    assert done.exit_code == 1
+    found = rows_of(done)
+    assert not found["orders"]["is_red"]
+    other = found["orders (zone-2.jsonl:1)"]
+    assert "group orders is also in groups.jsonl:1" in other["verdict"]
+
+
+def test_a_reset_names_the_groups_whose_topics_it_could_delete(fleet):
+    file = fleet(app="two-3.9.1", apple="two-3.9.1", **{"app-2": "natives"})
+    words = ("--problem", file, "--from", "3.9.1", "--to", "3.2", "--no-costs", "--format", "json")
+    found = rows_of(plan_all(*words, "--uses", "fk-join"))
+    lines = {name: found[name]["steps"][-1].get("demands", []) for name in ("app", "apple")}
+    assert any(line.endswith("begins with app-, here app-2") for line in lines["app"])
+    assert any(line.endswith("begins with apple-") for line in lines["apple"])
 
 
 def test_one_red_group_decides_the_exit_status(fleet):
@@ -97,7 +141,7 @@ def test_streams_groups_have_their_plan_in_the_same_table(fleet, tmp_path):
     done = plan_all(*words, "--brokers", "4.4", "--report", pages)
     (row,) = [line for line in done.stdout.splitlines() if line.startswith("counts")]
     assert "one rolling bounce" in row
-    assert "counts" in (pages / "002-counts.html").read_text(encoding="utf-8")
+    assert "counts" in (pages / "counts.html").read_text(encoding="utf-8")
     found = rows_of(plan_all(*words, "--brokers", "4.4", "--format", "json"))["counts"]
     assert (found["from"], found["is_red"], len(found["steps"])) == ("4.2.2", False, 1)
 
@@ -122,6 +166,7 @@ def test_all_groups_move_to_the_streams_protocol_but_those_that_have(fleet):
 )
 def test_a_live_streams_group_needs_no_file(monkeypatch, words, status, sentence):
     monkeypatch.setattr("assignor.adapters.admin.look_at_group", lambda *_: looked_at("streams"))
+    monkeypatch.setattr("assignor.adapters.admin.list_groups", lambda _: [])
     monkeypatch.setattr("system_tests.cli.planned_group.connected", lambda _: nullcontext())
     live = ("--bootstrap-server", "localhost:1", "--group", "g")
     done = CliRunner().invoke(main, ["plan", *words.split(), *live])
@@ -188,6 +233,9 @@ def test_each_group_has_uses_of_its_own_and_a_rollback_is_called_one(fleet):
     done = plan_all(*words, *own)
     assert "2 groups: 0 red, 2 to go, of them 2 rollbacks" in done.stdout
     assert "a rollback, as 3.4.1 is older than 3.9.1" in found["orders"]["verdict"]
+    twice = plan_all(*words, *own, "--uses-of", "users", "eos")
+    assert twice.exit_code == 2
+    assert "--uses-of names ['users'] more than once; give all features" in twice.stderr
     refused = plan_all(*words, "--uses-of", "nobody", "ktable")
     assert refused.exit_code == 2
     assert "'nobody'" in refused.stderr

@@ -52,11 +52,26 @@ def test_a_row_names_the_step_that_switches(old, new, uses, action):
 def test_what_a_step_stops_it_starts_again_and_a_reset_names_group_and_topics():
     drained, reset = plan("3.2", "3.3.0", Use.FK_JOIN), plan("3.9", "3.2", Use.FK_JOIN)
     assert step_text(drained.steps[0]).endswith("and then what writes the input topics")
-    group = SimulatedGroup(name="shop", input_topics=("orders", "users"))
+    topics = {"input_topics": ("orders", "users"), "internal_topics": ("shop-a-changelog",)}
+    group = SimulatedGroup(name="shop", longer_groups=("shop-2",), **topics)
     lines = "\n".join(plan_lines(reset, group))
     page = unescape(TAG.sub("", plan_page(reset, None, group)))
-    assert page.count("--application-id shop --input-topics orders,users") == 1
-    assert "--application-id shop --input-topics orders,users" in lines
+    words = "--application-id shop --input-topics orders,users --internal-topics shop-a-changelog"
+    assert page.count(words) == 1
+    assert words in lines
+    assert "of other groups whose id begins with shop-, here shop-2" in lines
+    unnamed = "\n".join(plan_lines(reset))
+    assert "--input-topics TOPIC,TOPIC --internal-topics TOPIC,TOPIC" in unnamed
+    assert "those that the tool lists without this option, except topics of other" in unnamed
+
+
+def test_a_group_is_never_printed_as_another_group():
+    made = plan("3.9", "3.1", Use.KTABLE, Use.EOS)
+    group = SimulatedGroup(name="a\nb")
+    page = unescape(TAG.sub("", plan_page(made, None, group)))
+    assert "--describe --group $'a\\012b'" in page
+    assert "--describe --group $'a\\012b'" in "\n".join(plan_lines(made, group))
+    assert r"group a\nb" in page
 
 
 def test_the_names_of_a_group_are_in_text_json_and_report_alike():

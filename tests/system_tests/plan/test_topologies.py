@@ -228,7 +228,11 @@ def test_names_that_the_saved_group_does_not_have_are_a_warning(tmp_path):
         ({"topology_version": True}, (), "topology_version is True"),
         ({"topology_version": 2**31}, (), "give a number from 1 to 2147483647"),
         ({"name": ""}, (), "has no name"),
-        ({"subtopologies": {"0": {"sources": ["words"], "changelogs": None}}}, (), "no list of"),
+        (
+            {"subtopologies": {"0": {"sources": ["words"], "changelogs": 1}}},
+            (),
+            "is int; give a list",
+        ),
         (
             {"subtopologies": {"0": {"sources": ["words"]}, "1": {"sources": ["words"]}}},
             (),

@@ -97,6 +97,13 @@ class Reader(confluent_kafka.Consumer):
             raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION))
         return start, end
 
+    def offsets_for_times(self, partitions, timeout=-1):
+        ranges = [self.get_watermark_offsets(each, timeout) for each in partitions]
+        return [
+            Position(TOPIC, each.partition, range_[each.offset == OFFSET_END])
+            for each, range_ in zip(partitions, ranges, strict=True)
+        ]
+
     def store_offsets(self, message=None, offsets=None):
         """Nothing is committed by librdkafka."""
 

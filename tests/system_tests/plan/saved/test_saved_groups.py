@@ -252,18 +252,6 @@ def test_the_report_has_no_control_characters_of_the_name(saved, tmp_path, to):
     assert text.count(r"group a\x1b[2J\u202e\nb") >= 2  # title and head
 
 
-def test_a_name_that_utf_8_cannot_encode_is_escaped_in_the_report(saved, tmp_path):
-    page = tmp_path / "plan.html"
-    file = saved("natives")
-    file.write_text(
-        json.dumps(json.loads(file.read_text(encoding="utf-8")) | {"name": "a\ud800b"}),
-        encoding="utf-8",
-    )
-    done = plan("--problem", file, "--to", "next", "--report", page)
-    assert done.exit_code == 0, done.output
-    assert "a\\ud800b" in page.read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize(("records", "size"), [(7000, " (7,000 records)"), (None, "")])
 def test_changelogs_of_unknown_tasks_are_no_missing_state(saved, tmp_path, records, size):
     file = saved("two-3.9.1", unattributed_changelogs={"wc-counts-changelog": records})

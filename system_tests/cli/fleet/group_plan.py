@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
+from encoding import shown
 from probing import Direction
 from system_tests.plan import (
     SimulatedGroup,
@@ -69,11 +70,11 @@ class GroupPlan:
             if move is not None and not move.obstacles:
                 no_return = move.no_return.partition(":")[0].removesuffix(" on this path")
                 found = (move.how, no_return, "-", str(len(self.unknowns)))
-            return (self.name, self.old or "?", self.new, verdict, *found)
+            return (shown(self.name), self.old or "?", self.new, verdict, *found)
         known = [cost for cost in self.costs or () if cost.is_cost]
         worst = max(known, key=lambda cost: cost.spread("longest_pause_ms")[1], default=None)
         return (
-            self.name,
+            shown(self.name),
             self.old,
             self.new,
             verdict,
