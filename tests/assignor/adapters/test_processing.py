@@ -21,7 +21,7 @@ class Stores:
     waiting, has_rest = frozenset(), False
 
     def __init__(self, *errors):
-        self.errors = list(errors)
+        self.errors, self.work = list(errors), SimpleNamespace(ended="not begun")
 
     def process(self, batch, handle, *, is_over, **_):
         batch.held()

@@ -44,6 +44,7 @@ class Stores:
 
     def __init__(self):
         self.records, self.waiting, self.steps = {FIRST: [], SECOND: []}, frozenset(), 0
+        self.work = SimpleNamespace()
 
     def process(self, batch, handle, *, is_over, **_):
         batch.held()
