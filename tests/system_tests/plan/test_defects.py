@@ -71,7 +71,7 @@ def test_a_defect_names_releases_without_it_that_fit_the_direction_and_the_targe
     ("old", "new", "issue", "action"),
     [
         ("4.2.2", "4.1.2", "KAFKA-20685", "delete the state directory of a member that was killed"),
-        ("4.3.1", "2.3.1", "KAFKA-19479", "no later patch of 2.3 below 4.3.1 lacks it"),
+        ("4.3.1", "2.3.1", "KAFKA-19479", "no later patch of 2.8 below 4.3.1 lacks it"),
         ("4.3.1", "4.1.0", "KAFKA-19748", "take 4.1.1 to 4.1.2"),
         ("3.9.1", "4.0.0", "KAFKA-20685", "take 4.2.2 or later, or delete the state directory"),
         ("2.5.1", "2.7.0", "KAFKA-12508", "take 2.7.1 or later"),
