@@ -71,4 +71,5 @@ def test_formats_and_subtopologies_are_named_where_they_decide_and_nowhere_else(
         assert "foreign-key join" in lines(old, new)
     assert "KIP-904" in lines("3.4", "3.5")
     assert "more than one subtopology" in lines("2.0.1", "3.4")
-    assert lines("3.5", "4.3") == lines("2.3.1", "2.4") == lines("3.9", "native") == ""
+    assert "suppress() buffers (KAFKA-8452)" in lines("2.3.1", "2.4")
+    assert lines("3.5", "4.3") == lines("2.6", "3.2") == lines("3.9", "native") == ""
