@@ -76,7 +76,7 @@ def way_between(now: Running, goal: Running, uses: frozenset[Use]) -> Way:
     if ways:
         return _with_reason(min(ways, key=_price), ways)
     obstacles = obstacles_of(found[0], uses) if found else ()
-    step = _offline_step(now, goal, (*obstacles, *path.reasons[: not path.possible]), uses)
+    step = _offline_step(now, goal, obstacles or path.reasons[:1], uses)
     return Way(stops=(old, new), steps=(step,), obstacles=obstacles)
 
 
