@@ -48,7 +48,7 @@ whose answers end members with two subtopologies, in either direction."""
 @pytest.mark.parametrize("static", [False, True], ids=["dynamic", "static"])
 @pytest.mark.parametrize("kind", GROUPS)
 def test_plans_and_simulations_of_their_steps_and_ways_back_agree(kind, static):
-    others = sample(PAIRS, every=601, reason="100,000 plans, 2,000 legs, 6 seeds each")
+    others = sample(PAIRS, every=601, reason="100,000 plans, 2,000 legs, 9 seeds each")
     pairs = [*EDGES, *others]
     found = compare(dict.fromkeys(pairs), kind, static=static)
     assert found.legs

@@ -19,7 +19,7 @@ from system_tests.plan.cost import Leg, legs_of, options_of
 from system_tests.plan.cost.legs import undo_legs
 from system_tests.plan.notes import Trap
 from system_tests.sim import OptionError, plan_bounce, run_bounce
-from tests.nightly import is_nightly
+from tests.nightly import examples
 from tests.system_tests.explore.table import signature
 
 PAIRS = list(permutations([release.name for release in RELEASES], 2))
@@ -37,7 +37,7 @@ GROUPS = {
     "two threads": SimulatedGroup(members=2, threads=2, partitions=4),
     "three members": SimulatedGroup(members=3, partitions=6),
 }
-SEEDS, MORE_SEEDS = 6 if is_nightly() else 3, 40
+SEEDS, MORE_SEEDS = examples(9), 40
 """Bounces of a leg that is called good; at most, of one that is not, until it shows that."""
 RULES = {
     "one owner": Trap.REPEATED,
