@@ -41,12 +41,14 @@ def versions_between(
         old: first release of the path.
         new: its last one.
         known: the version before; None: assumed, on the way up the only one of earlier releases, on
-            the way down the only one of later releases, if the two releases have none in common.
+            the way down the only one of later releases, if the two releases have none in common;
+            version 2 where the last release refuses its name.
     """
     if old.is_native or new.is_native:
         return None
-    before = known or next((v for v in (1, 2) if not has_version(new, v)), None)
-    if before is None or not (known or has_version(old, before)):
+    is_renamed = new.order < _FIRST_WITH_V2_NAME <= old.order
+    before = known or next((v for v in (1, 2) if not has_version(new, v)), 2 * is_renamed)
+    if not before or not (known or has_version(old, before)):
         return None
     return before, before if has_version(new, before) else 3 - before
 

@@ -9,6 +9,7 @@ from probing import EARLIEST_NATIVE_VERSION, HELD_BACK, LeaderModel, Release, up
 from probing import releases as data
 from probing.features import ASSIGNMENT_PROTOCOL
 from probing.upgrades import setting_notes
+from system_tests.plan.model import Way
 from system_tests.sim import KNOWN, Shape
 from system_tests.sim.world import behaviour_of
 
@@ -35,30 +36,36 @@ class Note(NamedTuple):
     trap: Trap | None = None
 
 
-def notes_of(
-    stops: Sequence[Release], uses: frozenset[str], *, threads: int = 1
-) -> tuple[Note, ...]:
-    """Return the warnings between the stops, traps first: settings, members, host maps.
+def notes_of(way: Way, uses: frozenset[str], *, threads: int = 1) -> tuple[Note, ...]:
+    """Return the warnings of a way, traps first: settings, and where releases are mixed, the rest.
 
     Args:
-        stops: releases in the order in which the group runs them.
+        way: its stops, and whether members of two of them are ever in the group together.
         uses: features that the application uses.
         threads: stream threads in each process.
     """
     notes: list[Note] = []
-    for old, new in pairwise(stops):
-        lower, higher = sorted((old, new), key=lambda release: release.order)
-        is_down = new is lower
+    for old, new in pairwise(way.stops):
         texts = setting_notes(old, new)
-        texts += _series_notes(new) if stops[0].order < _FIRST_WITHOUT_PIN else []
-        texts += _former_task_notes(lower, higher, is_down=is_down)
-        texts += _query_notes(old, new) if "iq" in uses else []
+        texts += _series_notes(new) if way.stops[0].order < _FIRST_WITHOUT_PIN else []
         notes += map(Note, texts)
-        notes += _probing_answer_notes(lower, higher, is_down=is_down)
-        notes += _thread_notes(old, new, threads)
-        notes += _static_notes(old, new) if "static" in uses else []
+        notes += _mixed_notes(old, new, uses, threads) if way.rolling else []
     marked = (note if note.trap is None else Note(NO_GO + note.text, note.trap) for note in notes)
     return tuple(sorted(dict.fromkeys(marked), key=lambda note: note.trap is None))
+
+
+def _mixed_notes(old: Release, new: Release, uses: frozenset[str], threads: int) -> list[Note]:
+    """Return the warnings about a group with members of both releases."""
+    lower, higher = sorted((old, new), key=lambda release: release.order)
+    is_down = new is lower
+    texts = _former_task_notes(lower, higher, is_down=is_down)
+    texts += _query_notes(old, new) if "iq" in uses else []
+    return [
+        *map(Note, texts),
+        *_probing_answer_notes(lower, higher, is_down=is_down),
+        *_thread_notes(old, new, threads),
+        *(_static_notes(old, new) if "static" in uses else ()),
+    ]
 
 
 def traps_of(notes: Iterable[Note]) -> dict[Trap, str]:

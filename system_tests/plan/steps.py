@@ -96,11 +96,9 @@ def make_plan(
     final = (at for at, (step, back) in numbered if step.resets or not back.rolling)
     costly = (at for at, (_, back) in numbered if back.deletions)
     is_switched = way.rolling and first.version != goal.version
-    notes = notes_of(way.stops, uses, threads=threads)
+    notes = notes_of(way, uses, threads=threads)
     traps = traps_of(notes)
-    undone = traps_of(
-        note for back in backs for note in notes_of(back.stops, uses, threads=threads)
-    )
+    undone = traps_of(note for back in backs for note in notes_of(back, uses, threads=threads))
     back_traps = {trap: going_back(undone[trap]) for trap in undone.keys() - traps.keys()}
     switched_on = [stop.name for stop in way.stops if has_both(stop)][:is_switched]
     return UpgradePlan(
@@ -117,7 +115,7 @@ def make_plan(
         warnings=(*(note.text for note in notes), *back_traps.values()),
         traps=traps,
         back_traps=back_traps,
-        windows=window_sentences(old, new),
+        windows=window_sentences(old, new) if way.rolling else (),
         bugs=bug_sentences(way.stops, frozenset(uses)),
         changes=changes_between(
             way.stops,

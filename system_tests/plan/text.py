@@ -87,6 +87,7 @@ def plan_document(
 def _step_document(step: PlanStep, group: SimulatedGroup) -> dict[str, object]:
     """Return a step as plain values, with its way back as steps of the same form."""
     found = asdict(replace(step, back=None)) | {
+        "settings": _own_settings(step),
         "until": _until(step, group),
         "demands": demands_of(step, group),
     }
@@ -253,7 +254,7 @@ def _until(step: PlanStep, group: SimulatedGroup) -> str:
 def _action(step: PlanStep, whom: str = "bounce every member") -> str:
     """Return what is done to the members in a step, without the wait after each."""
     if not step.rolling:
-        settings = settings_of(step)[1:]
+        settings = _own_settings(step)
         setting = f" with {' and '.join(settings)}" if settings else ""
         reset = " reset the application," if step.resets else ""
         deleting = f" delete all state directories,{reset}" if step.deletes_state else ""
@@ -285,10 +286,16 @@ def _action(step: PlanStep, whom: str = "bounce every member") -> str:
 def settings_of(step: PlanStep) -> tuple[str, ...]:
     """Return every setting that members of a step are started with, also those in force before."""
     pin = f"upgrade.from={step.upgrade_from}" if step.upgrade_from else "no upgrade.from"
-    own = step.settings
-    if not any(map(is_guarantee, own)) and step.version is not None:
-        own = (*own, guarantee_of(find_release(step.release), step.version))
+    own = _own_settings(step)
     return own if step.stage < 0 and own and not step.upgrade_from else (pin, *own)
+
+
+def _own_settings(step: PlanStep) -> tuple[str, ...]:
+    """Return the settings of a step beside `upgrade.from`."""
+    own = step.settings
+    if any(map(is_guarantee, own)) or step.version is None:
+        return own
+    return (*own, guarantee_of(find_release(step.release), step.version))
 
 
 def back_lines(step: PlanStep, group: SimulatedGroup = UNNAMED) -> tuple[str, ...]:

@@ -168,7 +168,9 @@ class _Watch:
 
     def answered(self, event: Answered) -> None:
         is_new = self.looks_at_lags.get(event.thread, False)
-        self.prefers[event.generation] = is_new and min(event.used_versions) >= OFFSET_SUMS_SINCE
+        has_sums = min(event.used_versions) >= OFFSET_SUMS_SINCE
+        # Members whose subscriptions the leader cannot read get nothing, whatever copies they have.
+        self.prefers[event.generation] = is_new and has_sums and not event.future
 
     def took(self, event: Took) -> None:
         ready_ms = event.at_ms + event.restore_ms

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Final
 
 from system_tests.plan.cost.legs import Leg, back_legs, bounces_to_run, legs_of, options_of
@@ -157,7 +158,8 @@ def _stage_run(outcome: Outcome, stage: int, stages: int, *, rate: int) -> StepR
     is_last = stage + 1 == stages or (stage + 1) * a_stage >= len(stops)
     ends = len(trace) if is_last else stops[(stage + 1) * a_stage]
     from_ms = trace[begins].at_ms if begins < len(trace) else trace[-1].at_ms
-    to_ms = trace[-1].at_ms if is_last else trace[ends].at_ms
+    # A restore may last longer than the simulation.
+    to_ms = inf if is_last else trace[ends].at_ms
     # One that began as the step before ended was prolonged by the next stop: its middle counts.
     pauses = [p for p in outcome.pauses if from_ms <= p.from_ms + p.pause_ms / 2 < to_ms]
     ended = [event.at_ms for event in trace[begins:ends] if isinstance(event, Started)]
