@@ -222,7 +222,7 @@ def _print_plan(given: dict[str, Any], saved: SavedGroup | None, uses: frozenset
     report, is_text = given["report"], given["form"] == "text"
     if report is not None:
         check_report(report)
-    old, group = planned_group(given, saved, is_static=Use.STATIC in uses)
+    old, group = planned_group(given, saved, uses)
     if group.static_members:
         uses |= {Use.STATIC}
     made = make_plan(old, find_release(given["new"]), uses, threads=group.threads)

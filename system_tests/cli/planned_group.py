@@ -26,6 +26,7 @@ from system_tests.plan import (
     MOST_MEMBERS,
     SavedGroup,
     SimulatedGroup,
+    Use,
     as_static,
     begun_bounce,
     read_saved,
@@ -98,14 +99,14 @@ CONNECTING = ("bootstrap_server", "command_config", "timeout")
 
 
 def planned_group(
-    given: Mapping[str, Any], saved: SavedGroup | None, *, is_static: bool
+    given: Mapping[str, Any], saved: SavedGroup | None, uses: frozenset[Use]
 ) -> tuple[Release, SimulatedGroup]:
     """Return the release that a group runs, and the group as it is simulated.
 
     Args:
         given: the options.
         saved: of the file or the cluster, if one is given (`saved_group_of`).
-        is_static: whether members are static by another option.
+        uses: what the application uses.
 
     Raises:
         ProblemError, ReleaseError: the file is invalid, or its members do not run the release.
@@ -113,7 +114,7 @@ def planned_group(
     """
     old = find_release(given["old"]) if given["old"] else None
     if saved is not None:
-        release, group, unchecked = planned_saved(saved, old, given, is_static=is_static)
+        release, group, unchecked = planned_saved(saved, old, given, uses)
         note_unchecked(unchecked)
         return release, group
     chosen = {name: given[name] for name in _VALUES}
@@ -122,12 +123,12 @@ def planned_group(
     sizes = {name: given[name] for name in _SIZES}
     usual = min(2 * given["members"] * given["threads"], MAX_PARTITIONS)
     sizes["partitions"] = given["partitions"] or usual
-    assumed = SimulatedGroup(is_static=is_static)
+    assumed = SimulatedGroup(is_static=Use.STATIC in uses)
     return old, scaled(assumed, {**chosen, **sizes}, sample=given["sample"])
 
 
 def planned_saved(
-    saved: SavedGroup, old: Release | None, given: Mapping[str, Any], *, is_static: bool
+    saved: SavedGroup, old: Release | None, given: Mapping[str, Any], uses: frozenset[Use]
 ) -> tuple[Release, SimulatedGroup, str]:
     """Return the release that a saved group runs, the group as it is simulated, what is unchecked.
 
@@ -137,9 +138,9 @@ def planned_saved(
     here = given_here()
     values = {name: given[name] for name in _VALUES}
     sizes = {name: given[name] if name in here else None for name in _SIZES}
-    begun = begun_bounce(saved.releases_by_client, old, find_release(given["new"]))
+    begun = begun_bounce(saved.releases_by_client, old, find_release(given["new"]), uses)
     release = find_release(saved.release(old)) if begun is None else begun.old
-    found = as_static(saved.group) if is_static else saved.group
+    found = as_static(saved.group) if Use.STATIC in uses else saved.group
     unchecked = saved.unchecked(release.name)
     group = scaled(found, {**values, **sizes}, sample=given["sample"])
     notes = (*group.notes, *((f"not checked: {unchecked}",) if unchecked else ()))

@@ -131,9 +131,7 @@ def _planned(
             raise ProblemError(found.problem)  # noqa: TRY301 the row is that of other errors
         if saved.is_streams_group or new == STREAMS:
             return _planned_move(name, saved, wanted)
-        old, group, _ = planned_saved(
-            saved, _own_release(saved, wanted.old), given, is_static=Use.STATIC in uses
-        )
+        old, group, _ = planned_saved(saved, _own_release(saved, wanted.old), given, uses)
         uses |= {Use.STATIC} if group.static_members else frozenset()
         made = make_plan(old, find_release(new), uses, threads=group.threads)
         check_group(made, group)

@@ -7,6 +7,7 @@ from assignor.problems import ProblemError, checked_object, list_at, quoted, tex
 from encoding import shown
 from probing import RELEASES, Release, find_release
 from system_tests.plan.steps import make_plan
+from system_tests.plan.uses import Use
 
 _SHOWN: Final = 5
 _KNOWN_RELEASES: Final = frozenset(release.name for release in RELEASES)
@@ -69,7 +70,10 @@ class BegunBounce(NamedTuple):
 
 
 def begun_bounce(
-    known: Mapping[str, frozenset[str]], given: Release | None, goal: Release
+    known: Mapping[str, frozenset[str]],
+    given: Release | None,
+    goal: Release,
+    uses: frozenset[Use] = frozenset(),
 ) -> BegunBounce | None:
     """Return the bounce that a plan to `goal` continues, if members run what it starts and ends.
 
@@ -77,6 +81,10 @@ def begun_bounce(
         known: client -> the releases that fit what it wrote; empty if unknown.
         given: release of the members that were not restarted; None: the only one that fits.
         goal: release that all members are brought to.
+        uses: features that the application uses.
+
+    Raises:
+        OptionError: a release does not have a feature.
     """
     kinds = sorted({names for names in known.values() if names}, key=sorted)
     if len(kinds) != 2 or kinds[0] & kinds[1]:  # noqa: PLR2004 before and after
@@ -84,20 +92,25 @@ def begun_bounce(
     for before, after in (kinds, reversed(kinds)):
         olds = before if given is None else before & {given.name}
         for old in map(find_release, olds if len(olds) == 1 else ()):
-            steps = list(enumerate(make_plan(old, goal).steps, 1))
+            steps = list(enumerate(make_plan(old, goal, uses).steps, 1))
             number, step = next((row for row in steps if row[1].release != old.name), (0, None))
             if step is not None and step.release in after:
                 done = sorted(shown(client) for client, names in known.items() if names == after)
                 more = f" and {len(done) - _SHOWN} more" if len(done) > _SHOWN else ""
                 fits = spelled_releases(after)
                 checked = f"run it (they write what {fits} do) with" if len(after) > 1 else "have"
+                then = (
+                    f"check that they {checked} the settings of this step, and leave them out up to"
+                    " its end; the costs are those of all members"
+                    if step.rolling
+                    else "this step stops all members, these too, as the two releases must not run"
+                    " in one group; stop them at once"
+                )
                 return BegunBounce(
                     old,
                     "this continues a bounce that stopped halfway: members that run"
                     f" {step.release} already, as after step {number}, are"
-                    f" {', '.join(done[:_SHOWN])}{more}; check that they {checked} the settings of"
-                    " this step, and leave them out up to its end; the costs are those of all"
-                    " members",
+                    f" {', '.join(done[:_SHOWN])}{more}; {then}",
                 )
     return None
 
