@@ -13,9 +13,10 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 from weakref import ref
 
 import confluent_kafka
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaException
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Position
 
+from assignor.adapters.confluent.errors import refused
 from assignor.adapters.confluent.offsets import StoredOffsets, partition_of
 from assignor.adapters.confluent.reader import Reaches
 from assignor.adapters.confluent.serving import CLOSED
@@ -23,7 +24,7 @@ from assignor.adapters.processing import check_not_processing
 from assignor.adapters.threads import OneThread, Turns
 from encoding import TopicPartition
 
-_LOOK_UP_S: Final = 1.0
+_LOOK_UP_S: Final = 10.0
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -49,6 +50,8 @@ class CheckedReader(confluent_kafka.Consumer):
     _is_open = False
     # By `pause`: librdkafka does not tell.
     _paused: frozenset[TopicPartition] = frozenset()
+    # Of which librdkafka itself looks up where to begin.
+    _looks_up: frozenset[TopicPartition] = frozenset()
     # As `ReaderInput.positions`.
     _checked_positions: Callable[[list[Position]], list[Position]] = list
     _turns = Turns()
@@ -116,7 +119,20 @@ class CheckedReader(confluent_kafka.Consumer):
             # Both are timestamps of ListOffsets, too.
             found = super().offsets_for_times(logical, _LOOK_UP_S) if logical else []
             looked_up = {partition_of(each): each for each in found if each.error is None}
+        self._looks_up -= frozenset(map(partition_of, begins))
+        self._looks_up |= frozenset(map(partition_of, logical)) - looked_up.keys()
         return [stored.begin(looked_up.get(partition_of(each), each)) for each in begins]
+
+    def _check_begun(self, partition: Position) -> None:
+        """Refuse a seek that librdkafka would forget, as long as it has returned nothing.
+
+        Raises:
+            KafkaException: it looks up where the partition begins.
+        """
+        where = partition_of(partition)
+        if where in self._looks_up and super().position([partition])[0].offset < 0:
+            why = f"Failed to seek: no broker has told yet where {where} begins; try again later"
+            raise refused(KafkaError._STATE, why)
 
     @in_turn
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:

@@ -228,9 +228,11 @@ class Consumer(CheckedReader):
         """Go on with this offset.
 
         Raises:
-            KafkaException: the partition is not read.
+            KafkaException: the partition is not read, or not yet: try again later.
         """
-        self._serving.input.forget([partition_of(partition)])
+        where = partition_of(partition)
+        self._serving.input.forget([where])
+        self._check_begun(partition)
         try:
             super().seek(partition)
         except KafkaException as error:
@@ -238,12 +240,10 @@ class Consumer(CheckedReader):
             is_early = error.args[0].code() in {KafkaError._STATE, KafkaError._UNKNOWN_PARTITION}
             if not is_early or not self._serving.begin_at(partition):
                 raise
-            if partition_of(partition) in self._serving.read:
+            if where in self._serving.read:
                 super().incremental_unassign([partition])
                 super().incremental_assign([partition])
         self._serving.input.sought(partition)
-
-    # Offsets
 
     @in_turn
     def store_offsets(

@@ -127,6 +127,30 @@ def test_a_seek_in_on_assign_counts(broker, consumer, assigns, resets):
         member.seek(TopicPartition("other", 0, 0))
 
 
+def test_a_seek_is_refused_while_no_broker_has_told_where_a_partition_begins(
+    broker, consumer, monkeypatch
+):
+    """librdkafka would forget it."""
+    monkeypatch.setattr("assignor.adapters.confluent.checked_reader._LOOK_UP_S", 0.05)
+    fill(broker)
+    broker.inject(Fault(api="ListOffsets", times=2, delay_ms=1_000))
+    refused = []
+
+    def seek(member, partitions):
+        member.incremental_assign(partitions)
+        for each in partitions:
+            with pytest.raises(KafkaException, match="no broker has told yet where") as raised:
+                member.seek(each)
+            refused.append(raised.value.args[0].code())
+
+    member = consumer()
+    member.subscribe(["words"], on_assign=seek)
+    read(member, 40)
+    assert refused == [KafkaError._STATE] * 4
+    member.seek(TopicPartition("words", 2, 9))
+    assert [(each.partition(), each.offset()) for each in read(member, 1)] == [(2, 9)]
+
+
 def test_an_eager_on_assign_may_call_assign(broker, consumer):
     fill(broker)
 
