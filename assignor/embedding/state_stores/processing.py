@@ -1,5 +1,6 @@
 """The function that processes records: what it gets, when it is called, and what if it fails."""
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -261,25 +262,33 @@ class HeldProcessing:
         handle: Handler,
     ) -> Exception | None:
         """Call the function; return what to raise for a record. None: it counts as processed."""
+        handled = sys.exception()
         try:
             self._process(place, record, state, handle)
         except Exception as error:  # noqa: BLE001 returned, unless the application skips the record
             each.batch.take_last()
-            return self._decision(each, place, record, error)
+            return self._decision(each, place, record, error, handled)
         return None
 
     def _decision(
-        self, each: OpenBatch, place: tuple[TopicPartition, int], record: Any, error: Exception
+        self,
+        each: OpenBatch,
+        place: tuple[TopicPartition, int],
+        record: Any,
+        error: Exception,
+        handled: BaseException | None,
     ) -> Exception | None:
         """Return what to raise for a bad record; None: it counts as processed, without writes."""
         self.work.current = *place, time.monotonic()
         try:
-            if not self._bad.passes(each.copy.task, record, error, self._access.send):
-                return error
+            send = self._access.send
+            failure = self._bad.failure(each.copy.task, record, error, send, handled)
         except Exception as undecided:  # noqa: BLE001 the caller raises it
             return undecided
         finally:
             self.work.current = None
+        if failure is not None:
+            return failure
         if self._is_single:
             try:
                 self._access.flush()
