@@ -2,16 +2,18 @@
 
 import signal
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import product
+from unittest.mock import Mock
 
 import pytest
 
 from assignor import BadRecordStage
 from assignor.embedding import ClusterUnavailable, MemberStopped
 from assignor.embedding.errors import origins_of
-from assignor.stores import StoreError
+from assignor.stores import OutputTooLarge, StoreError
+from encoding import RebalanceError
 from tests.assignor.embedding.state_stores.bad_records.poison import (
     DEAD,
     FAIL,
@@ -113,6 +115,36 @@ def test_no_record_is_lost_by_what_is_not_its_own_error(cluster, member, follows
     assert cluster.committed == {each: len(rows) for each, rows in cluster.input.items()}
     words = restored(cluster)["by-word"]
     assert sum(words.values()) == sum(len(rows) for rows in cluster.input.values())
+
+
+def swallowing(_):
+    """Return as if nothing had happened."""
+
+
+@pytest.mark.parametrize("follows", [*KINDS, swallowing])
+@pytest.mark.parametrize("error", [ClusterUnavailable("no broker"), OutputTooLarge("too large")])
+@pytest.mark.parametrize("action", [FAIL, SKIP])
+def test_an_error_of_an_output_decides_about_its_record(cluster, member, follows, error, action):
+    owner = member(on_bad_record=action)
+    send, count = owner.access.send, owner.count
+    owner.access.send = Mock(side_effect=[None, error, *[None] * 99], wraps=send)
+
+    def handle(record, state):
+        try:
+            count(record, state)
+        except RebalanceError as failed:
+            follows(failed)
+
+    owner.count = handle
+    owner.assign()
+    is_skipped = action is SKIP and isinstance(error, OutputTooLarge)
+    with nullcontext() if is_skipped else pytest.raises(type(error)):
+        owner.finish()
+    assert owner.stores.work.bad_records.total() == is_skipped
+    owner.finish()
+    records = sum(len(rows) for rows in cluster.input.values())
+    assert sum(restored(cluster)["by-word"].values()) == records - is_skipped
+    assert owner.access.send.call_count == records + 1 - is_skipped
 
 
 def test_what_was_handled_when_a_loop_began_is_no_origin(cluster, member):
