@@ -18,6 +18,9 @@ from assignor.embedding.errors import (
     UnreadableRecord,
     error_text,
     is_interrupt,
+    is_of_signal,
+    message_of,
+    origins_of,
 )
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
@@ -29,7 +32,8 @@ _log = line_logger(__name__)
 
 _TEXT_LIMIT: Final = 16 << 10
 _HEADER: Final = "__streams.errors."
-# What says nothing of the record: a store that is broken, or memory that is used up.
+# What says nothing of the record: a store that is broken, or memory that is used up. Neither does
+# an error that an application raises instead: to pass over its record would lose it.
 _OF_NO_RECORD: Final = (ClusterUnavailable, MemberStopped, MemoryError, StoreError)
 
 
@@ -138,32 +142,42 @@ class BadRecords:
         """Whether no record is ever skipped."""
         return self._given is BadRecordAction.FAIL
 
-    def passes(self, task: TaskId, record: Any, error: Exception, send: Send) -> bool:
-        """Return whether a record counts as processed; if not, the error is to be raised.
+    def failure(
+        self,
+        task: TaskId,
+        record: Any,
+        error: Exception,
+        send: Send,
+        handled: BaseException | None = None,
+    ) -> Exception | None:
+        """Return what to raise for a record; None: it counts as processed.
 
         Args:
             task: that reads it.
             record: of any client.
-            error: what was raised for it; it gets a note that names the record.
+            error: what was raised for it; it gets a note that names the record. If it takes no
+                note, or is the end of an iterator, a RuntimeError with this cause is to be raised.
             send: writes the dead letter, which is to be acknowledged before anything is committed.
+            handled: what was being handled when the application was called, as in `origins_of`.
 
         Raises:
             RuntimeError: the application's function has raised; the error is its context.
             TypeError: it returned no action; or a dead letter is no bytes.
             ConfigError: the topic of a dead letter is an input.
         """
-        output = isinstance(error, OutputTooLarge | RecordTooLarge)
-        is_of_none = isinstance(error, _OF_NO_RECORD) or isinstance(error.__cause__, MemoryError)
-        if is_interrupt(error) or (is_of_none and not output):
-            return False
+        if is_interrupt(error):
+            return error
+        origin = next(filter(_is_of_no_record, origins_of(error, handled)), None)
+        if origin is error:
+            return error
         bad = _bad_record(task, record, error)
-        action = self._decision(bad)
+        action = self._decision(bad) if origin is None else BadRecordAction.FAIL
         if action is BadRecordAction.FAIL:
-            error.add_note(bad.place)
             what = "the function that processes records has raised "
             what = what if bad.stage is BadRecordStage.PROCESSING else f"{bad.stage.value} failed: "
-            _log.error("%s: %s%s", bad.place, what, error_text(error))
-            return False
+            why = "" if origin is None else f"; not of this record, but of {error_text(origin)}"
+            _log.error("%s: %s%s%s", bad.place, what, error_text(error), why)
+            return _noted(error, bad.place)
         if isinstance(action, DeadLetter):
             _send(action, bad, send)
             done = f"is written to {action.topic}, and skipped"
@@ -183,7 +197,7 @@ class BadRecords:
             bad.stage.value,
             shown(error_text(_cause(bad)), limit=_TEXT_LIMIT),
         )
-        return True
+        return None
 
     def _check_no_input(self, given: object) -> None:
         if isinstance(given, DeadLetter) and given.topic in self._inputs:
@@ -203,6 +217,32 @@ class BadRecords:
             raise RuntimeError(why) from error
         self._check_no_input(action)
         return action
+
+
+def _is_of_no_record(error: BaseException) -> bool:
+    if isinstance(error, OutputTooLarge | RecordTooLarge):
+        return False
+    return isinstance(error, _OF_NO_RECORD) or is_of_signal(error)
+
+
+def _noted(error: Exception, place: str) -> Exception:
+    """Return an error with a note, or, if it cannot be raised as it is, another one from it.
+
+    A generator replaces the end of an iterator (PEP 479); a frozen dataclass takes no note, and no
+    traceback in a context manager.
+    """
+    if not isinstance(error, StopIteration | StopAsyncIteration):
+        try:
+            error.add_note(place)
+        except Exception as failed:
+            if is_interrupt(failed):
+                raise
+        else:
+            return error
+    why = f"{place}: the function that processes records has raised {error_text(error)}"
+    wrapped = RuntimeError(why)
+    wrapped.__cause__ = error
+    return wrapped
 
 
 def value_of(record: Any, name: str) -> Any:
@@ -257,7 +297,7 @@ def _send(letter: DeadLetter, bad: BadRecord, send: Send) -> None:
     stack = "".join(traceback.format_exception(error))
     own = {
         "exception": f"{type(error).__module__}.{type(error).__qualname__}",
-        "message": str(error),
+        "message": message_of(error),
         "stacktrace": stack,
         "topic": bad.topic,
         "partition": str(bad.partition),

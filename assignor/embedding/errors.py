@@ -20,7 +20,7 @@ import inspect
 import logging
 import signal
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from types import FrameType, MappingProxyType
@@ -181,13 +181,23 @@ _FIRST_PAUSE_MS = 100
 _LAST_PAUSE_MS = 10_000
 
 
+def message_of(error: BaseException) -> str:
+    """Return the text of an error, also of an application's error whose `__str__` fails."""
+    try:
+        return str(error)
+    except Exception as failed:
+        if is_interrupt(failed):
+            raise
+        return f"its text cannot be read ({type(failed).__name__})"
+
+
 def error_text(error: BaseException) -> str:
     """Return the kind of an error and its text, the kind once: clients' texts often begin with it.
 
     >>> error_text(OSError("gone")), error_text(TimeoutError())
     ('OSError: gone', 'TimeoutError')
     """
-    kind, text = type(error).__name__, str(error)
+    kind, text = type(error).__name__, message_of(error)
     if kind in text:
         return text
     return f"{kind}: {text}" if text else kind
@@ -210,6 +220,27 @@ def fatal_reason(error: BaseException) -> str | None:
     return None
 
 
+def origins_of(
+    error: BaseException, handled: BaseException | None = None
+) -> Iterator[BaseException]:
+    """Yield an error and all that it follows from, each once: causes, contexts, parts of groups.
+
+    Args:
+        error: of the application.
+        handled: the error, if any, that was being handled when the application was called. Python
+            makes it the context of all that is raised then; it is left out, with its origins.
+    """
+    seen = {id(handled)}
+    left: list[BaseException | None] = [error]
+    while left:
+        each = left.pop()
+        if each is not None and id(each) not in seen:
+            seen.add(id(each))
+            yield each
+            parts = each.exceptions if isinstance(each, BaseExceptionGroup) else ()
+            left += [*parts, each.__context__, each.__cause__]
+
+
 def is_interrupt(error: BaseException | None) -> bool:
     """Return whether an error says nothing of where it was raised: a signal's handler raised it.
 
@@ -219,6 +250,13 @@ def is_interrupt(error: BaseException | None) -> bool:
     """
     if error is None or not isinstance(error, Exception):
         return error is not None
+    return is_of_signal(error)
+
+
+def is_of_signal(error: BaseException) -> bool:
+    """Return whether an error is KeyboardInterrupt, or was raised by the handler of a signal."""
+    if isinstance(error, KeyboardInterrupt):
+        return True
     installed = {getattr(signal.getsignal(n), "__code__", None) for n in signal.valid_signals()}
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     return any(

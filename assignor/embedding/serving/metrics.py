@@ -14,7 +14,6 @@ streams_application_problems                            what has to be corrected
 All metrics have the labels `group` and `client_id`. They are read when they are asked for.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
@@ -55,12 +54,13 @@ class ApplicationCollector:
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics as they are now."""
         work, health = self._stores.work, self._health()
-        tasks = Counter(dict.fromkeys(health.running & health.active, 0)) | work.records.copy()
-        records: _Values = {(str(task),): count for task, count in tasks.items()}
+        read = work.records.copy()  # of no task that has read none: `increase` misses the first
+        tasks = (health.running & health.active) | read.keys()
+        records: _Values = {(str(task),): read[task] for task in tasks}
         what = "Records read by tasks, also bad ones, and again those after a failed commit."
         yield self._counter("_records", what, records, "task")
         pairs = work.bad_records.copy()
-        kinds = ("skip", "dead letter")  # from the start: `increase` misses the first of a series
+        kinds = ("skip", "dead letter")  # from the start, too
         bad: _Values = {(s.value, k): pairs.get((s, k), 0) for s in BadRecordStage for k in kinds}
         yield self._counter(
             "_bad_records", "Records skipped, or written as dead letters.", bad, "stage", "outcome"

@@ -1,11 +1,13 @@
 """A member with what it serves over HTTP: probes, metrics and queries."""
 
-from collections.abc import Callable
-from contextlib import ExitStack
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, Protocol, Self
 
+from assignor.embedding.errors import MemberStopped
 from assignor.embedding.queries import Partitioner, partition_for_key
 from assignor.embedding.serving.health import Health, ObservedMember, health_of
 from assignor.embedding.serving.probe_server import ProbeServer
@@ -42,7 +44,8 @@ class ServedMember:
     def __init__(self, assignor: Member, stores: TaskStores) -> None:
         self._member = assignor
         self.stores = stores
-        self._servers = ExitStack()
+        self._servers, self._is_closed = ExitStack(), threading.Event()
+        self._servers.callback(self._is_closed.set)
 
     def health(self) -> Health:
         """Return what this member does, and what has to be corrected; on any thread."""
@@ -66,12 +69,28 @@ class ServedMember:
             ConfigError: the endpoint is not `host:port`.
             ModuleNotFoundError: the extra `http` is not installed, or, with a registry, `metrics`.
             OSError: the endpoint cannot be listened on.
+            MemberStopped: this is closed.
         """
-        metrics = self._metrics(registry) if registry or find_spec("prometheus_client") else None
-        server = ProbeServer(endpoint, self.health, metrics)
-        self._servers.callback(server.close)
+        has_metrics = registry or find_spec("prometheus_client")
+        with self._serving() as opened:
+            metrics = self._metrics(registry, opened) if has_metrics else None
+            opened.callback(ProbeServer(endpoint, self.health, metrics).close)
 
-    def _metrics(self, registry: Any) -> Callable[[], tuple[str, bytes]]:
+    @contextmanager
+    def _serving(self) -> Iterator[ExitStack]:
+        """Yield what is to be closed with this; nothing stays open if a step fails."""
+        with ExitStack() as opened:
+            self._check_open()
+            yield opened
+            self._servers.push(opened.pop_all())
+        self._check_open()
+
+    def _check_open(self) -> None:
+        if self._is_closed.is_set():
+            self._servers.close()
+            raise MemberStopped("this member is closed and serves nothing; make another")
+
+    def _metrics(self, registry: Any, opened: ExitStack) -> Callable[[], tuple[str, bytes]]:
         """Register the metrics of this member; return what all of the registry are."""
         from prometheus_client import REGISTRY  # noqa: PLC0415 an extra
 
@@ -84,7 +103,7 @@ class ServedMember:
         who = {"group": self.stores.application_id, "client_id": self._member.client_id}
         collector = ApplicationCollector(self.stores, self.health, **who)
         registry.register(collector)
-        self._servers.callback(registry.unregister, collector)
+        opened.callback(registry.unregister, collector)
         return partial(exposition, registry)
 
     def serve_queries(
@@ -109,20 +128,22 @@ class ServedMember:
             ConfigError: the consumer was made without `endpoint=`.
             ModuleNotFoundError: the extra `http` is not installed.
             OSError: the endpoint cannot be listened on.
+            MemberStopped: this is closed.
         """
         endpoint = self._member.endpoint
         if endpoint is None:
             raise ConfigError("queries need an address to listen on; set endpoint='host:port'")
-        server = QueryServer(
-            endpoint,
-            self._member,
-            self.stores,
-            store,
-            answer,
-            limits=limits or QueryLimits(),
-            partitioner=partitioner,
-        )
-        self._servers.callback(server.close)
+        with self._serving() as opened:
+            server = QueryServer(
+                endpoint,
+                self._member,
+                self.stores,
+                store,
+                answer,
+                limits=limits or QueryLimits(),
+                partitioner=partitioner,
+            )
+            opened.callback(server.close)
 
     def close(self) -> None:
         """Serve nothing any more. Idempotent."""

@@ -1,5 +1,6 @@
 """The function that processes records: what it gets, when it is called, and what if it fails."""
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -7,7 +8,7 @@ from typing import Any, TypeVar
 
 from assignor.config import check_has_run
 from assignor.embedding.bad_records import BadRecords, BadRecordStage
-from assignor.embedding.errors import ClusterUnavailable, StoreReadOnly
+from assignor.embedding.errors import ClusterUnavailable, StoreReadOnly, is_interrupt
 from assignor.embedding.state_stores.access import ChangelogAccess
 from assignor.embedding.state_stores.copies import TaskCopy
 from assignor.embedding.state_stores.held_input import HeldInput, SlowRecords
@@ -22,7 +23,7 @@ from assignor.embedding.state_stores.writing import (
 )
 from assignor.errors import TopologyError
 from assignor.stores import OutputTooLarge, RecordTooLarge
-from encoding import TaskId, TopicPartition
+from encoding import RebalanceError, TaskId, TopicPartition
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -80,6 +81,9 @@ class TaskState:
     ) -> None:
         """Write a record to another topic, before the state of this batch counts: at least once.
 
+        An error decides about the input record, whatever the function does with it: to catch it, or
+        to raise another one, would lose the output.
+
         Args:
             topic: full name of the topic.
             key: its key.
@@ -95,7 +99,11 @@ class TaskState:
                 f"task {self.task} sends nothing to {topic} now: send only in the function that "
                 "processes a record, while it runs"
             )
-        self._access.send(topic, key, value, partition)
+        try:
+            self._access.send(topic, key, value, partition)
+        except RebalanceError as error:
+            self._batch.failed = error
+            raise
 
 
 Handler = Callable[[Any, TaskState], object]
@@ -236,6 +244,7 @@ class HeldProcessing:
         record: Any,
         state: TaskState,
         handle: Handler,
+        batch: Batch,
     ) -> None:
         """Call the function; raise what it raises, or the error of what it has written."""
         if place in self._refused:
@@ -243,6 +252,7 @@ class HeldProcessing:
         self.work.current = *place, time.monotonic()
         try:
             check_has_run(handle(record, state))
+            batch.check_sent()
         except Exception:
             if self._is_single:
                 self._access.flush()  # an output that is too large is the error to decide about
@@ -261,25 +271,34 @@ class HeldProcessing:
         handle: Handler,
     ) -> Exception | None:
         """Call the function; return what to raise for a record. None: it counts as processed."""
+        handled = sys.exception()
         try:
-            self._process(place, record, state, handle)
+            self._process(place, record, state, handle, each.batch)
         except Exception as error:  # noqa: BLE001 returned, unless the application skips the record
+            unsent = None if is_interrupt(error) else each.batch.failed
             each.batch.take_last()
-            return self._decision(each, place, record, error)
+            return self._decision(each, place, record, unsent or error, handled)
         return None
 
     def _decision(
-        self, each: OpenBatch, place: tuple[TopicPartition, int], record: Any, error: Exception
+        self,
+        each: OpenBatch,
+        place: tuple[TopicPartition, int],
+        record: Any,
+        error: Exception,
+        handled: BaseException | None,
     ) -> Exception | None:
         """Return what to raise for a bad record; None: it counts as processed, without writes."""
         self.work.current = *place, time.monotonic()
         try:
-            if not self._bad.passes(each.copy.task, record, error, self._access.send):
-                return error
+            send = self._access.send
+            failure = self._bad.failure(each.copy.task, record, error, send, handled)
         except Exception as undecided:  # noqa: BLE001 the caller raises it
             return undecided
         finally:
             self.work.current = None
+        if failure is not None:
+            return failure
         if self._is_single:
             try:
                 self._access.flush()

@@ -16,7 +16,7 @@ from assignor.embedding.state_stores.records import RESERVED
 from assignor.embedding.state_stores.serdes import Serde
 from assignor.embedding.state_stores.sqlite import SUFFIXES, SqliteTable
 from assignor.embedding.state_stores.tables import DictTable, StateTable
-from encoding import TaskId, TopicPartition, shown
+from encoding import RebalanceError, TaskId, TopicPartition, shown
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -108,6 +108,7 @@ class Batch:
         writes: store -> key -> value.
         size: bytes of all keys and values that were put, with what surrounds them in a record.
         records: number of input records that have written to it.
+        failed: why an output of the last input record was not written; None: all were.
     """
 
     def __init__(self, task: TaskId) -> None:
@@ -145,7 +146,13 @@ class Batch:
         """Take what is written from now on for that of one input record."""
         self._last: _Writes = {}
         self._replaced: _Writes = {}
+        self.failed: RebalanceError | None = None
         self._earlier_size = self.size
+
+    def check_sent(self) -> None:
+        """Raise why an output of the last input record was not written, if so."""
+        if self.failed is not None:
+            raise self.failed
 
     @property
     def has_earlier(self) -> bool:

@@ -118,6 +118,15 @@ def test_a_dead_letter_into_an_input_is_refused(cluster, member):
         member(on_bad_record=DeadLetter(INPUTS[0].topic))
 
 
+def test_a_dead_letter_into_an_input_is_refused_for_each_record_too(cluster, member):
+    owner = member(on_bad_record=lambda _: DeadLetter(INPUTS[0].topic))
+    poisoned(owner)
+    owner.assign()
+    with pytest.raises(ConfigError, match="is an input: the record would fail"):
+        owner.finish()
+    assert not [sent for sent in cluster.outputs if sent[0] == INPUTS[0].topic]
+
+
 @pytest.mark.parametrize("topic", ["", "a b", None])
 def test_a_topic_of_dead_letters_has_a_name(topic):
     with pytest.raises(ConfigError, match="dead letters"):

@@ -83,6 +83,17 @@ def test_an_error_keeps_what_it_follows_from(cluster, member, action):
     assert "KeyError: 'amount'" in "".join(traceback.format_exception(raised.value))
 
 
+def test_a_decision_is_part_of_the_time_of_its_record(cluster, member):
+    """Health names a record whose function, or decision, takes too long."""
+    seen = []
+    owner = member(on_bad_record=lambda _: seen.append(owner.stores.work.current[:2]) or SKIP)
+    poisoned(owner)
+    owner.assign()
+    owner.finish()
+    assert seen == [(INPUTS[0], 1), (INPUTS[0], 2)]
+    assert owner.stores.work.current is None
+
+
 def test_the_topic_of_a_fixed_decision_is_checked_once(cluster, member, monkeypatch):
     checked, check = [], BadRecords._check_no_input
     monkeypatch.setattr(
@@ -201,6 +212,7 @@ def test_what_one_record_writes_to_a_changelog_may_be_refused_too(cluster, membe
     owner.assign()
     owner.finish()
     assert owner.stores._processing._commit_size == COMMIT_SIZE  # no other commit is divided
+    assert owner.stores._processing._refused == {}  # another record may come to its offset
     assert owner.state() == restored(cluster) == without_poison(cluster)
     assert owner.stores.work.bad_records == {(BadRecordStage.PRODUCTION, "skip"): 2}
 
