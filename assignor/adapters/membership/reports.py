@@ -77,7 +77,7 @@ class Reporter:
     Args:
         listener: of the application.
         observer: called with every observation, or None.
-        hooks: called with whole rebalances; None: one that writes a line into the log.
+        hooks: called with whole rebalances, after a `LoggingHook` if none of them is one.
 
     Attributes:
         listener: as given.
@@ -91,13 +91,14 @@ class Reporter:
         self,
         listener: TasksListener,
         observer: Observer | None = None,
-        hooks: Sequence[RebalanceHook] | None = None,
+        hooks: Sequence[RebalanceHook] = (),
     ) -> None:
         self.listener = listener
         self.observer = observer
         self.first_tasks = FirstTasks(time.monotonic)
-        hooks = (LoggingHook(),) if hooks is None else hooks
-        self._hooks = RebalanceWatch((self.first_tasks, *hooks), time.monotonic)
+        logs = any(isinstance(hook, LoggingHook) for hook in hooks)
+        hooks = (self.first_tasks, *(() if logs else (LoggingHook(),)), *hooks)
+        self._hooks = RebalanceWatch(hooks, time.monotonic)
         self.failed: str | None = None
         self.failures: list[str] = []
         self._listener_failed: tuple[str, BaseException] | None = None
