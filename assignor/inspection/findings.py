@@ -26,7 +26,7 @@ from probing import EARLIEST_PROBEABLE_VERSION
 NEARLY_FULL: Final = 0.8
 """The size of the group's record is a finding from this share of the broker's limit on."""
 
-_NATIVE_LEADER: Final = "see the warnings in the leader's log"
+_NATIVE_LEADER: Final = "the leader's log has a warning if copies make no progress or do not fit"
 _JVM_LEADERS: Final = (
     "a leader before 2.6, or with StickyTaskAssignor or a TaskAssignor of its own, balances tasks"
     " with and without state together; with another leader, see its log"
@@ -154,7 +154,7 @@ def _shares(look: GroupInspection) -> Iterator[tuple[ClientLook, int, int]]:
 
 
 def _why_below(look: GroupInspection, client: ClientLook) -> str:
-    warming = client.standby if client.warmup is None else client.warmup
+    warming = client.warmup or client.standby
     lags = [client.state_lags[task] for task in warming if task in client.state_lags]
     if not warming:
         is_native = all(member.native is not None for member in look.members)

@@ -179,5 +179,6 @@ def read_by_no_member(look: GroupInspection) -> Iterator[str]:
         yield (
             f"no member reads {few([row.topic for row in rows])}, of which the group has committed"
             f" offsets: the lag of {lag:,} records there is not in the group's lag; if no program"
-            " needs them, delete them with kafka-consumer-groups.sh --delete-offsets"
+            " needs them, as after a move to a new topic, delete them with"
+            " kafka-consumer-groups.sh --delete-offsets"
         )

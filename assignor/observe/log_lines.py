@@ -13,6 +13,7 @@ from encoding import shown
 _log = line_logger(__name__)
 _BAD = frozenset({Outcome.ERROR, Outcome.REFUSED, Outcome.STOPPED})
 _TEXT_LIMIT: Final = 1000
+_SEE: Final = "the log has what to correct, as an error"
 # Of a group that is settled and has members of this project only; it needs no explanation.
 _ORDINARY_RULE: Final = "natives only"
 
@@ -22,7 +23,8 @@ class LoggingHook(RebalanceHook):
 
     A line has what differs from the ordinary: numbers that are 0 are left out, versions are named
     where they differ from the version that this member writes, and the rule of a leader is
-    explained where it changed. At DEBUG, a second line has the other numbers.
+    explained where it changed. What stops tasks is an error in the log of the member, once, and not
+    repeated in the line of each rebalance. At DEBUG, a second line has the other numbers.
 
     Args:
         logger: the logger; default: `assignor.observe.log_lines`.
@@ -39,6 +41,9 @@ class LoggingHook(RebalanceHook):
             "common": end.commonly_supported_version,
             "next": end.next_version,
         }
+        why = end.why
+        if end.outcome is Outcome.STOPPED:
+            why = f"{why.partition(': ')[0]}: {_SEE}"
         line = key_values(
             generation=end.generation,
             outcome=end.outcome,
@@ -52,7 +57,7 @@ class LoggingHook(RebalanceHook):
             version=end.used_version,
             **{name: v for name, v in versions.items() if v != end.used_version},
             seconds=end.seconds,
-            **({"why": end.why} if end.why else {}),
+            **({"why": why} if why else {}),
         )
         self._log.log(logging.WARNING if end.outcome in _BAD else logging.INFO, "%s", line)
         self._log.debug(

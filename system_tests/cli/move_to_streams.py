@@ -36,8 +36,9 @@ from system_tests.plan import (
     plan_streams_upgrade,
     reports_offsets,
     restored_by_broker,
+    verdict_line,
 )
-from system_tests.plan.report import write_move_report
+from system_tests.plan.report import move_decision, write_move_report
 from system_tests.report import ReportError, check_report
 
 _UPGRADE_USED = (
@@ -142,7 +143,9 @@ def _print_move(
     except ReportError as error:
         refuse(str(error), EXIT_ENVIRONMENT)
     if given["form"] == "json":
-        click.echo(json.dumps(asdict(move), indent=2))
+        decision = move_decision(move)
+        verdict = {"verdict": decision.words, "is_red": decision.is_red}
+        click.echo(json.dumps(asdict(move) | verdict, indent=2))
     else:
         for line in move_lines(move):
             click.echo(shown(line, limit=None))
@@ -213,6 +216,7 @@ def move_lines(move: StreamsMove) -> Iterator[str]:
             yield f"  refused: {obstacle}"
         return
     yield f"{move.title}: {move.how}; the brokers' {move.assignor} assignor"
+    yield verdict_line(move_decision(move))
     yield f"  downtime: {move.downtime}"
     for what, action in move.assumed:
         yield f"  assumed: {what.removesuffix(')')}; {action})"

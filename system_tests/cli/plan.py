@@ -80,10 +80,12 @@ _NOTES = "\b\nFeatures that --uses takes:\n" + "\n".join(
     f"  {use:9} {sign}" for use, sign in SIGNS.items()
 )
 _EXITS = {
-    0: "rolling bounces are possible, or there is nothing to do",
-    1: "all members have to be stopped, members can die on the way, a simulated bounce breaks a "
-    "rule, the new topology needs a higher version, the group cannot move to the streams protocol, "
-    "or the cluster has no group of this name; with --all: so it is for one of the groups",
+    0: "rolling bounces are possible, there is nothing to do, or the group can move to the streams "
+    "protocol, for which all members are stopped",
+    1: "releases cannot be mixed, so that all members have to be stopped, members can die on the "
+    "way, a simulated bounce breaks a rule, the new topology needs a higher version, the group "
+    "cannot move to the streams protocol, or the cluster has no group of this name; with --all: so "
+    "it is for one of the groups",
     3: "the report cannot be written, or no broker answers",
 }
 

@@ -128,6 +128,7 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
         yield ""
         yield f"point of no return: {no_return_text(made)}"
         yield f"the way back: {WAY_BACK_IS}"
+        yield from (f"state directory: {line}" for line in state_directory(made, group))
     for title, lines in (
         (
             When.BEFORE,
@@ -164,6 +165,15 @@ def headline(made: UpgradePlan) -> str:
     bounces = f"{len(made.steps)} rolling bounce{'s' if len(made.steps) > 1 else ''}"
     over = f" over the bridge {', '.join(made.stops[1:-1])}" if made.stops[1:-1] else ""
     return f"{made.old} to {made.new}: {bounces}{over}"
+
+
+def state_directory(made: UpgradePlan, group: SimulatedGroup) -> tuple[str, ...]:
+    """Return which directory a plan deletes in a step or a way back, if it deletes one."""
+    backs = (back for step in made.steps if step.back is not None for back in step.back.steps)
+    if not any(step.deletes_state for step in (*made.steps, *backs)):
+        return ()
+    where = f"{group.id} (the application.id) below state.dir of each member"
+    return (f"{where}; a store without a changelog (withLoggingDisabled) is lost with it",)
 
 
 def verdict_line(decision: Decision) -> str:
@@ -209,8 +219,7 @@ def no_return_text(made: UpgradePlan) -> str:
     at = made.restores_from
     if at is not None and (made.no_return is None or at < made.no_return):
         where += f"; from step {at} on, going back deletes and restores state"
-    has_more = made.no_return is None and (made.warnings or made.bugs)
-    return f"{where}; read what is listed below before you start" if has_more else where
+    return where
 
 
 def step_text(step: PlanStep, group: SimulatedGroup = UNNAMED) -> str:

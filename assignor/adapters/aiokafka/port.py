@@ -29,6 +29,7 @@ from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError
 from assignor.adapters.membership import Cancellable, readable_metadata, unusable_answer
 from assignor.adapters.poll_arguments import is_closed
 from assignor.adapters.processing import deleted_topics
+from assignor.adapters.silence import SilenceLog
 from assignor.embedding import error_text, fatal_reason
 from assignor.logs import line_logger
 from assignor.rebalance import read_consumer_subscription
@@ -214,7 +215,7 @@ class CoordinatorHooks:
         coordinator._on_join_complete = checked  # noqa: SLF001 as above
         coordinator._perform_assignment = readable  # noqa: SLF001 as above
         self._keep_membership(coordinator)
-        _keep_heartbeats(coordinator)
+        _keep_heartbeats(coordinator, SilenceLog(self._port.unheard_s))
 
     def _keep_membership(self, coordinator: Any) -> None:
         """Have no answer to a commit end the membership that a join has renewed, or renews now."""
@@ -247,7 +248,7 @@ class CoordinatorHooks:
         return owned_in(self._joined.get(member_id))
 
 
-def _keep_heartbeats(coordinator: Any) -> None:
+def _keep_heartbeats(coordinator: Any, silence: SilenceLog) -> None:
     """Begin the heartbeats again that one unexpected answer has ended, within a session timeout.
 
     aiokafka begins them with the next join only, and the member asks for none: `getmany` raises the
@@ -260,9 +261,15 @@ def _keep_heartbeats(coordinator: Any) -> None:
         return
 
     async def heard() -> bool:
-        is_heard = bool(await send())
+        session_s = coordinator._session_timeout_ms / 1000  # noqa: SLF001 as above
+        timer = asyncio.get_running_loop().call_later(session_s, silence.look)
+        try:
+            is_heard = bool(await send())
+        finally:
+            timer.cancel()
         if is_heard:
             setattr(coordinator, _HEARD, time.monotonic())
+        silence.look()
         return is_heard
 
     async def beat_again() -> None:

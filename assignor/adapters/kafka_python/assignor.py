@@ -23,6 +23,7 @@ from assignor.adapters.kafka_python.port import (
     guard_threads,
     join_one_at_a_time,
     keep_joins,
+    log_silence,
     make_readable,
 )
 from assignor.adapters.kafka_python.records import mend_fetched_records
@@ -86,6 +87,7 @@ class StreamsAssignor(EmbeddedMember):
         make_readable(coordinator)
         commit_existing_topics(coordinator)
         self._port = KafkaPythonPort(consumer, coordinator)
+        log_silence(coordinator, self._port.unheard_s)
         self._membership.connect(self._port)
         if config:
             self.client_id = str(config.get("client_id", ""))

@@ -24,6 +24,7 @@ from assignor.adapters.membership import (
     unusable_answer,
 )
 from assignor.adapters.processing import check_not_processing, deleted_topics
+from assignor.adapters.silence import SilenceLog
 from assignor.adapters.threads import OneThread, runs_on_io_thread
 from assignor.embedding import RunningTasks
 from encoding import TopicPartition
@@ -263,6 +264,25 @@ def join_one_at_a_time(coordinator: Any) -> None:
             is_joining = False
 
     coordinator.join_group_async = join_alone
+
+
+def log_silence(coordinator: Any, unheard_s: Callable[[], float]) -> None:
+    """Have it logged that no broker answers heartbeats for a session timeout, and the end of it."""
+    beat: Callable[[], Awaitable[None]] | None = getattr(coordinator, "_do_heartbeat", None)
+    if beat is None:
+        return
+    silence, session_s = SilenceLog(unheard_s), coordinator.config["session_timeout_ms"] / 1000
+
+    async def beat_and_look() -> None:
+        net = coordinator._net  # noqa: SLF001 no public way
+        timer = net.call_later(session_s, silence.look)
+        try:
+            await beat()
+        finally:
+            net.cancel(timer)
+        silence.look()
+
+    coordinator._do_heartbeat = beat_and_look  # noqa: SLF001 as above
 
 
 def make_readable(coordinator: Any) -> None:

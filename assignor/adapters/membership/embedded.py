@@ -77,7 +77,7 @@ def _membership(options: MemberOptions, directory: ProcessDirectory | None) -> M
     callbacks = options.callbacks
     return Membership(
         MembershipCore(setup, member),
-        Reporter(callbacks.listener or TasksListener(), callbacks.observer, callbacks.hooks),
+        Reporter(callbacks.listener or TasksListener(), callbacks.observer, callbacks.hooks or ()),
         Resources(
             cluster=ClusterWatch(
                 setup.leader.subtopologies,

@@ -235,9 +235,9 @@ class Membership:
             self.reporter.report(fault)
         self.reporter.report_waits(answer.waiting)
         self.reporter.observe(decided(answer, seconds=time.perf_counter() - began_s))
-        client = self.followups.client
+        client, reported = self.followups.client, self.resources.cluster.problems
         self.warnings.decided(
-            answer.warnings,
+            [each for each in answer.warnings if not each.endswith(reported)],
             answer.transient,
             None if client is None else client.start_timer,
             missing_topics=answer.missing_topics,

@@ -80,7 +80,8 @@ class CallbackOptions:
     Attributes:
         listener: called for changes of tasks; see `assignor.TasksListener`.
         observer: called with every step of a rebalance; see `assignor.observe`.
-        hooks: called with whole rebalances; see `assignor.observe`. A line in the log by default.
+        hooks: called with whole rebalances; see `assignor.observe`. A line in the log besides, by
+            `LoggingHook()`; to have it elsewhere, give another one.
     """
 
     listener: TasksListener | None = None

@@ -43,7 +43,8 @@ class FirstTasks(RebalanceHook):
     """Whether a member has the tasks that the group gives it, after its first answers.
 
     The first answers may give none, and better ones follow at once: the first leader does not know
-    the topics yet, and in a cooperative group other members give up the tasks first.
+    the topics yet, and in a cooperative group other members give up the tasks first. Meanwhile
+    a member may have standby tasks already, so only active tasks count at once.
 
     Args:
         clock: a monotonic clock in seconds.
@@ -51,15 +52,14 @@ class FirstTasks(RebalanceHook):
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        # Since when it has tasks, and since when an answer stands that asked for no other one.
+        # Since when it has active tasks, and since when an answer stands that asks for no other.
         self._held_s = self._stands_s = inf
 
     def on_rebalance_end(self, end: RebalanceEnd) -> None:
-        """Note tasks, and an answer after which no other one follows."""
-        has_tasks = bool(end.active_tasks or end.standby_tasks)
+        """Note active tasks, and an answer after which no other one follows."""
         if end.outcome is Outcome.SETTLED:
             self._stands_s = min(self._stands_s, self._clock())
-        if has_tasks and end.outcome in {Outcome.SETTLED, Outcome.FOLLOWUP}:
+        if end.active_tasks and end.outcome in {Outcome.SETTLED, Outcome.FOLLOWUP}:
             self._held_s = min(self._held_s, self._clock())
 
     def on_membership_lost(self, lost: MembershipLost) -> None:  # noqa: ARG002 whatever it had
@@ -67,7 +67,7 @@ class FirstTasks(RebalanceHook):
         self._held_s = self._stands_s = inf
 
     def has_them(self, *, may_wait: bool) -> bool:
-        """Return whether it has its tasks; none count after a while if it `may_wait` for owners."""
+        """Return whether it has its tasks; no active ones, after a while if it `may_wait`."""
         return self._clock() >= min(self._held_s, self._stands_s + _HANDOVER_S * may_wait)
 
 
@@ -77,7 +77,7 @@ class Reporter:
     Args:
         listener: of the application.
         observer: called with every observation, or None.
-        hooks: called with whole rebalances; None: one that writes a line into the log.
+        hooks: called with whole rebalances, after a `LoggingHook` if none of them is one.
 
     Attributes:
         listener: as given.
@@ -91,13 +91,14 @@ class Reporter:
         self,
         listener: TasksListener,
         observer: Observer | None = None,
-        hooks: Sequence[RebalanceHook] | None = None,
+        hooks: Sequence[RebalanceHook] = (),
     ) -> None:
         self.listener = listener
         self.observer = observer
         self.first_tasks = FirstTasks(time.monotonic)
-        hooks = (LoggingHook(),) if hooks is None else hooks
-        self._hooks = RebalanceWatch((self.first_tasks, *hooks), time.monotonic)
+        logs = any(isinstance(hook, LoggingHook) for hook in hooks)
+        hooks = (self.first_tasks, *(() if logs else (LoggingHook(),)), *hooks)
+        self._hooks = RebalanceWatch(hooks, time.monotonic)
         self.failed: str | None = None
         self.failures: list[str] = []
         self._listener_failed: tuple[str, BaseException] | None = None

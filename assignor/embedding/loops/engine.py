@@ -88,7 +88,7 @@ class Engine:
                     if (yield from self._ends_after(error, Step.POLL)):
                         return
                     continue
-                loop.delivered(sum(map(len, batch.values())) if is_measured else 0)
+                loop.delivered(sum(map(len, batch.values())) if is_measured else None)
                 if (yield from self._ends(self._drop_former(batch), Step.POLL)):
                     return
                 settled = client.input.take_settled()

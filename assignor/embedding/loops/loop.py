@@ -105,8 +105,10 @@ class PollLoop:
         # Partition -> when a slow record of it was named; offset of the last one, how often it was.
         self._named_s: dict[TopicPartition, float] = {}
         self._attempts: dict[TopicPartition, tuple[int, int]] = {}
-        # Since the last poll: the longest call, and whether a record above the limit was noted.
+        # Since the last poll: the longest call, all calls together (None: they are not measured),
+        # and whether a record above the limit was noted.
         self._longest_s, self._is_noted = 0.0, False
+        self._handled_s: float | None = None
         self.slow: dict[TopicPartition, int] = {}
         # The first record is measured before there is a whole batch of such.
         self.max_records = None if max_poll_records is None else 1
@@ -131,22 +133,26 @@ class PollLoop:
         self._measure()
         is_single = self._longest_s >= self._slice_s
         records = 1 if is_single else self._delivered
-        too_long = self._pace.poll_begins(records, lambda: self._is_noted or has_left())
+        too_long = self._pace.poll_begins(
+            records, lambda: self._is_noted or has_left(), self._handled_s
+        )
         if too_long and not self._is_noted:
             _log.warning("%s", too_long)
         self._delivered, self._longest_s, self._is_noted = 0, 0.0, False
         return True
 
-    def delivered(self, records: int = 0) -> None:
+    def delivered(self, records: int | None = 0) -> None:
         """Note that a poll has succeeded.
 
         Args:
-            records: in the batch, if the application processes all of them before the next poll.
+            records: in the batch, if the application processes all of them before the next poll;
+                None: `handled` gets each call of the application.
         """
         self._succeeded(Step.POLL, "polls succeed")
         self._failing_since_s = None
         self._pace.poll_ended()
-        self._delivered, self._delivered_s = records, self.now()
+        self._delivered, self._delivered_s = records or 0, self.now()
+        self._handled_s = 0.0 if records is None else None
 
     def processed(self) -> None:
         """Note that the records of a batch, or a part of them, were processed."""
@@ -180,6 +186,8 @@ class PollLoop:
         now_s = self.now()
         took_s = now_s - begin_s
         self._longest_s = max(self._longest_s, took_s)
+        if self._handled_s is not None:
+            self._handled_s += took_s
         pause_s = now_s - self._delivered_s if took_s >= self._slice_s else 0.0
         is_slow = max(took_s, pause_s) > self._interval_s
         if not is_slow and not self.slow:

@@ -17,6 +17,10 @@ HAS_LEFT: Final = "left the group meanwhile, and others run its tasks"
 STAYS: Final = "is still in the group, and leaves it if this takes a little longer"
 _ONE_RECORD: Final = "a single record took so long, so raise the limit"
 _MANY_RECORDS: Final = "lower %s, or raise the limit"
+_BROKERS: Final = (
+    "the function that processes records took {:.1f} s of it, and the rest was waited for brokers "
+    "and the disk: look for a broker that does not answer"
+)
 
 
 class PollPace:
@@ -60,12 +64,18 @@ class PollPace:
         """Note that the application processes what a poll returned."""
         self._ended_s = self._now()
 
-    def poll_begins(self, records: int = 0, has_left: Callable[[], bool] = lambda: True) -> str:
+    def poll_begins(
+        self,
+        records: int = 0,
+        has_left: Callable[[], bool] = lambda: True,
+        handled_s: float | None = None,
+    ) -> str:
         """Return what is wrong with the pause that ends now, as a sentence, or "".
 
         Args:
             records: number of records that were processed in the pause; 0: unknown.
             has_left: whether the member has left the group; called for a sentence that says so.
+            handled_s: how long the application processed records in the pause; None: unknown.
         """
         if self._ended_s is None:
             return ""
@@ -78,9 +88,13 @@ class PollPace:
                 self._reported_s = pause_s
                 member = "" if effect else f"this member {HAS_LEFT if has_left() else STAYS}"
                 named = self._setting_names.get
-                many = _MANY_RECORDS % named("max_poll_records", "max_poll_records")
+                remedy = _MANY_RECORDS % named("max_poll_records", "max_poll_records")
+                if handled_s is not None and 2 * handled_s < pause_s:
+                    remedy = _BROKERS.format(handled_s)
+                elif records == 1:
+                    remedy = _ONE_RECORD
                 return (
                     f"{pause_s:.1f} s passed between two polls, above {named(name, name)}="
-                    f"{limit_ms}: {effect or member}; {_ONE_RECORD if records == 1 else many}"
+                    f"{limit_ms}: {effect or member}; {remedy}"
                 )
         return ""

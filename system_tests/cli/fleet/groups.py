@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import click
+
 from assignor import RebalanceError
 from assignor.cli import connected, line_error, problem_lines, target_of
 from assignor.inspection import groups_below, problem_of
@@ -46,6 +48,8 @@ def distinct_groups(groups: Iterable[FoundGroup], others: Iterable[str]) -> list
             found[group.name] = group
             continue
         name = f"{group.name} ({group.place})"
+        while name in found:
+            name += "'"
         problem = (
             f"group {shown(group.name)} is also in {first.place}: two groups of one name have one"
             " row and one page; plan the files of two clusters apart"
@@ -77,6 +81,8 @@ def saved_groups(path: Path) -> Iterator[FoundGroup]:
     count = 0
     for file in files:
         try:
+            if path.is_dir() and not file.is_file():
+                raise OSError("it is no file")  # noqa: TRY301 the row is that of other errors
             with file.open("rb") as stream:
                 for number, line in enumerate(problem_lines(stream), 1):
                     count += 1
@@ -87,7 +93,9 @@ def saved_groups(path: Path) -> Iterator[FoundGroup]:
             count += 1
             problem = f"{file} cannot be read: {error.strerror or error}"
             yield FoundGroup(name=file.name, place=file.name, problem=problem)
-        except RebalanceError as error:
+        except (RebalanceError, click.ClickException) as error:
+            if not path.is_dir():
+                raise
             count += 1
             yield FoundGroup(name=file.name, place=file.name, problem=f"{file}: {error}")
     if not count:

@@ -54,8 +54,10 @@ def check_pages(directory: Path, groups: Iterable[str], given: Mapping[str, Any]
         given: the options; no page may be the file that they name.
     """
     names = {page_name(group) for group in groups}
-    for name in names:
+    for name in sorted(names):
         refuse_report_over_problem({**given, "report": directory / name})
+        if (directory / name).is_symlink():
+            refuse(f"--report {directory}: {name} is a link, to a file that --problem may name too")
     others = sorted(path.name for path in directory.glob("*.html") if path.name not in names)
     if others:
         more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""

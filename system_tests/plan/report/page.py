@@ -38,7 +38,13 @@ from system_tests.plan.report.html import (
 )
 from system_tests.plan.report.signs import StepSigns, always, patience, signs_of
 from system_tests.plan.steps import UpgradePlan
-from system_tests.plan.text import WAY_BACK_IS, assumptions, headline, no_return_text
+from system_tests.plan.text import (
+    WAY_BACK_IS,
+    assumptions,
+    headline,
+    no_return_text,
+    state_directory,
+)
 from system_tests.plan.workers import run_jobs
 from system_tests.report import Story, story_of_simulation
 from system_tests.sim import run_bounce
@@ -118,6 +124,7 @@ def _facts(
         ("group" if group.is_real else "group, assumed (give --problem or --group)", str(group)),
         ("point of no return", no_return_text(made)),
         *([("the way back", WAY_BACK_IS)] if made.steps else []),
+        *(("state directory", line) for line in state_directory(made, group)),
         *(("all steps", line) for line in (price_of_return(made.steps, costs) if costs else ())),
         ("to do", f"{sum(boxes.values())} boxes, {boxes[When.BEFORE]} of them before you start"),
     ]

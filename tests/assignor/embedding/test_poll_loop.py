@@ -214,6 +214,19 @@ def test_a_single_record_that_takes_too_long_is_named_with_what_to_do(poll, capl
     assert line.endswith("a single record took so long, so raise the limit")
 
 
+@pytest.mark.parametrize(("took_s", "why"), [(1.0, "took 2.0 s of it"), (1.9, "max_poll_records")])
+def test_a_pause_is_the_applications_as_far_as_its_calls_took(virtual, loop, caplog, took_s, why):
+    loop.delivered(None)
+    for _ in range(2):
+        begin_s = virtual.now_s
+        virtual.now_s += took_s
+        loop.handled(SimpleNamespace(topic="words", partition=0, offset=1), begin_s)
+    virtual.now_s += 5.0 - 2 * took_s
+    loop.polls(is_ended=False, is_shutdown=False)
+    [line] = caplog.messages
+    assert why in line
+
+
 @pytest.mark.parametrize(("session_ms", "slice_s"), [(None, 2.0), (3000, 1.5), (45_000, 2.0)])
 def test_a_slice_ends_at_half_of_the_shorter_limit(virtual, made, session_ms, slice_s):
     loop = made(session_timeout_ms=session_ms)

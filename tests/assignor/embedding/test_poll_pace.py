@@ -36,6 +36,20 @@ def test_a_pause_above_the_session_says_both_numbers_and_what_to_do(pace, virtua
     assert sentence.endswith("; lower max_poll_records, or raise the limit")
 
 
+def test_a_pause_that_was_a_wait_for_brokers_says_so(virtual):
+    def remedy(handled_s):
+        pace = PollPace(**LIMITS, now=lambda: virtual.now_s)
+        pace.poll_ended()
+        virtual.now_s += 30.0
+        return pace.poll_begins(handled_s=handled_s).rpartition("; ")[2]
+
+    assert remedy(0.2) == (
+        "the function that processes records took 0.2 s of it, and the rest was waited for brokers "
+        "and the disk: look for a broker that does not answer"
+    )
+    assert remedy(15.0) == remedy(None) == "lower max_poll_records, or raise the limit"
+
+
 def test_a_pause_above_the_poll_interval_says_so_instead(pace, virtual):
     sentence = pause(pace, virtual, 31)
     assert "above max_poll_interval_ms=30000: this member left the group" in sentence

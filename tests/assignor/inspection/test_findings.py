@@ -209,7 +209,10 @@ def test_only_versions_below_3_cannot_be_probed():
 
 @pytest.mark.parametrize(
     ("native", "cause"),
-    [(None, "a leader before 2.6, or with StickyTask"), (NativeSubscription(), "see the warnings")],
+    [
+        (None, "a leader before 2.6, or with StickyTask"),
+        (NativeSubscription(), "log has a warning if copies"),
+    ],
     ids=["JVM", "native"],
 )
 def test_a_client_below_its_share_has_causes_that_its_leader_can_have(native, cause):
@@ -219,3 +222,12 @@ def test_a_client_below_its_share_has_causes_that_its_leader_can_have(native, ca
         "b runs 0 of its share of 1 stateful tasks: no copy warms up on it; "
     )
     assert cause in sentence(look, "below-share")
+
+
+def test_a_standby_of_a_native_client_below_its_share_is_a_copy_that_is_there():
+    native, answer = NativeSubscription(), {"native": NativeAssignment(warmup_tasks=())}
+    owner = member("a", active=[T00, T01], native=native, answer=answer)
+    look = inspect_group(
+        group_of(owner, member("b", standby=[T01], native=native, answer=answer)), FACTS
+    )
+    assert "stateful tasks: 1 copy is there or on the way" in sentence(look, "below-share")

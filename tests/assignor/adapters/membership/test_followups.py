@@ -144,7 +144,7 @@ def test_after_the_close_nothing_is_scheduled():
     assert member.client.pending == []
 
 
-def test_a_member_without_a_task_is_ready_once_no_owner_can_be_giving_it_up():
+def test_a_member_without_an_active_task_is_ready_once_no_owner_can_be_giving_it_up():
     now_s = 0.0
     first = FirstTasks(lambda: now_s)
     held = SimpleNamespace(outcome=Outcome.FOLLOWUP, active_tasks=(), standby_tasks=())
@@ -158,5 +158,8 @@ def test_a_member_without_a_task_is_ready_once_no_owner_can_be_giving_it_up():
     first.on_membership_lost(MembershipLost(active_tasks=()))
     assert not first.has_them(may_wait=False)
     held.standby_tasks = (TaskId(0, 0),)
+    first.on_rebalance_end(held)
+    assert (first.has_them(may_wait=False), first.has_them(may_wait=True)) == (True, False)
+    held.active_tasks, held.outcome = (TaskId(0, 1),), Outcome.FOLLOWUP
     first.on_rebalance_end(held)
     assert first.has_them(may_wait=True)

@@ -5,7 +5,7 @@ import logging
 import pytest
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
-from assignor import Outcome, RebalanceHook
+from assignor import LoggingHook, Outcome, RebalanceHook
 from encoding import TaskId, decode_subscription
 from probing import ReleaseError
 from tests.assignor.adapters.membership.cooperative import Member, rebalance
@@ -108,9 +108,10 @@ def test_hooks_are_called_with_whole_rebalances():
     assert ends[0].assignment_size > 0
 
 
-def test_without_hooks_each_rebalance_is_a_line_in_the_log(caplog):
+@pytest.mark.parametrize("hooks", [None, [], [RebalanceHook()], [LoggingHook()]])
+def test_each_rebalance_is_a_line_in_the_log_whatever_hooks_there_are(caplog, hooks):
     with caplog.at_level(logging.INFO, "assignor.observe.log_lines"):
-        first = Member(1)
+        first = Member(1, hooks=hooks)
         rebalance(first, {"m1": first}, 1)
     lines = [each.getMessage() for each in records_of(caplog)]
     assert [line.split()[0] for line in lines] == ["leader", "generation=1"]
