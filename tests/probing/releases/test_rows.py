@@ -8,6 +8,7 @@ import pytest
 import probing
 from probing import RELEASES, find_release
 from probing.releases import rows as data
+from probing.releases.behaviour import MemberModel
 from probing.releases.lookup import parse_order
 from probing.upgrades import ONE_WAY_FORMATS
 from tests.encoding.golden_files import LATEST
@@ -76,3 +77,17 @@ def test_every_row_names_its_source_and_experiments_that_exist():
             assert [row for row in rows if not row.get("source")] == []
             shown = {row["shown"] for row in rows if "shown" in row}
             assert [test for test in sorted(shown) if not (root / test).is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("issue", "models"),
+    [
+        ("KAFKA-8649", {MemberModel.UNGUARDED}),
+        ("KAFKA-8972", {MemberModel.UNGUARDED, MemberModel.GUARDED}),
+        ("KAFKA-14382", {MemberModel.FOLLOWUP}),
+    ],
+)
+def test_an_issue_of_members_is_open_in_exactly_the_releases_that_behave_so(issue, models):
+    kafka = [release for release in RELEASES if not release.is_native]
+    is_open = {release.name for release in kafka if issue in release.open_issues}
+    assert is_open == {release.name for release in kafka if release.member_model in models}

@@ -288,3 +288,29 @@ def test_a_saved_group_may_come_through_a_pipe(fleet):
         os.close(reader)
     assert done.exit_code == 0, done.output
     assert "4.3.1" in done.stdout
+
+
+def test_only_files_of_a_directory_are_read_and_each_error_is_a_row(fleet, tmp_path):
+    folder = tmp_path / "groups"
+    folder.mkdir()
+    fleet(orders="two-3.9.1").rename(folder / "good.jsonl")
+    os.mkfifo(folder / "pipe.json")
+    (folder / "zero.json").symlink_to("/dev/zero")
+    done = plan_all("--problem", folder, "--to", "4.3")
+    assert done.exit_code == 1
+    for name in ("pipe.json", "zero.json"):
+        assert f"{folder / name} cannot be read: it is no file" in done.stdout
+    assert "1 red" not in done.stdout
+    assert "3 groups: 2 red, 1 to go" in done.stdout
+
+
+def test_a_page_that_is_a_link_overwrites_nothing(fleet, tmp_path):
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    file = fleet(orders="two-3.9.1")
+    before = file.read_bytes()
+    (pages / "orders.html").symlink_to(file)
+    done = plan_all("--problem", tmp_path, "--to", "4.3", "--report", pages)
+    assert done.exit_code == 2
+    assert "orders.html is a link" in done.stderr
+    assert file.read_bytes() == before

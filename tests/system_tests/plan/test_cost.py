@@ -282,3 +282,10 @@ def test_an_offline_step_waits_for_sessions_and_starts_and_a_reset_has_no_price(
     down, back = cost("3.9", "3.2", Use.FK_JOIN)
     text = "\n".join(costs_lines(down.steps, back, SimulatedGroup()))
     assert "not in these figures: after the reset members process all of the input again" in text
+
+
+def test_a_restore_that_is_longer_than_the_simulation_is_a_pause_of_its_length():
+    _, (found,) = cost("4.3.1", "4.2", sizes=(200_000_000,) * 6)
+    assert found.usual("longest_pause_ms") >= 4_000_000
+    assert found.usual("pause_ms") >= 6 * 4_000_000
+    assert found.usual("duration_ms") >= 4_000_000

@@ -286,6 +286,8 @@ def test_a_group_at_the_eager_protocol_leaves_it_before_it_returns_to_a_release_
         ("3.9", "2.4", Use.EOS_V1, [("2.4.1", "")]),
         ("3.9", "2.4", Use.EOS_V2, [("3.9.2", V1), ("2.4.1", "")]),
         ("4.3", "2.8", Use.EOS_V2, [("2.8.2", BETA)]),
+        ("3.9", "2.8", Use.EOS_V1, [("2.8.2", "")]),
+        ("3.9", "2.8", Use.EOS_V2, [("2.8.2", BETA)]),
     ],
 )
 def test_a_known_version_of_exactly_once_decides_whether_members_switch(old, new, use, wanted):
@@ -300,6 +302,8 @@ def test_an_assumed_version_is_named_if_members_have_a_choice():
     (_, named) = assumptions(plan("2.8", "4.3", Use.EOS))
     assert named.endswith("=exactly_once; if they run exactly_once_beta, plan with --uses eos-v2")
     (_, named) = assumptions(plan("3.9", "2.4", Use.EOS))
+    assert named.endswith("=exactly_once_v2; if they run exactly_once, plan with --uses eos-v1")
+    (_, named) = assumptions(plan("3.9", "2.8", Use.EOS))  # which refuses this name
     assert named.endswith("=exactly_once_v2; if they run exactly_once, plan with --uses eos-v1")
     for pair in (("2.4", "4.3"), ("4.3", "2.4"), ("2.8", "3.9")):
         assert len(assumptions(plan(*pair, Use.EOS))) == 1

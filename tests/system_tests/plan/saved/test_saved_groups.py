@@ -107,6 +107,22 @@ def test_a_bounce_that_stopped_halfway_is_finished_or_taken_back(halfway, new, o
     assert "this continues a bounce" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("uses", "new", "done"),
+    [
+        ("ktable", "3.4.1", "as after step 2, are a; check"),
+        ("fk-join", "2.8.2", "as after step 1, are a; this step stops all members, these too"),
+    ],
+)
+def test_a_bounce_that_stopped_halfway_is_continued_as_the_features_demand(
+    halfway, uses, new, done
+):
+    file = halfway(a=[new], b=["4.3.1"], c=["4.3.1"])
+    words = ("--problem", file, "--to", new, "--uses", uses, "--no-costs")
+    made = json.loads(plan(*words).stdout)
+    assert f"run {new} already, {done}" in made["group"]["begun"]
+
+
 def test_the_plans_that_come_first_name_only_releases_that_are_certain(halfway):
     file = halfway(a=["2.8.1", "2.8.2"], b=["3.8.1", "3.9.2"])
     done = plan("--problem", file, "--to", "4.3", "--no-costs")
