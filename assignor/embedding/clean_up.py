@@ -10,7 +10,7 @@ from assignor.embedding.kept import check_none_kept
 from assignor.embedding.process_id import LOCK_NAME, LockedDirectory
 from assignor.embedding.state_stores.sqlite import SqliteTable
 from assignor.errors import ConfigError
-from assignor.stores import StoreError
+from assignor.stores import ForeignFile, StoreError
 from encoding import TaskId, shown
 
 
@@ -54,8 +54,8 @@ def local_tasks(state_dir: Path, changelogs: Collection[str]) -> Iterator[list[L
     Raises:
         CopiesKept: copies in the directory are kept for the operator.
         StateDirectoryLocked: a process uses the directory.
-        ConfigError: no member of this project has used it, it has a copy of another changelog, or
-            a link in place of a task's directory.
+        ConfigError: no member of this project has used it, it has a copy of another changelog, a
+            file of another program or release, or a link in place of a task's directory.
         StoreError: it cannot be read.
     """
     if not (state_dir / LOCK_NAME).is_file():
@@ -88,11 +88,13 @@ def _check_owner(file: Path, changelogs: Collection[str]) -> None:
     """Check that a copy is of one of the changelogs; a damaged one may be of any.
 
     Raises:
-        ConfigError: it is of another one.
+        ConfigError: it is of another one, or of another program or release.
     """
     try:
         with closing(SqliteTable(file, None, is_read_only=True)) as table:
             topic = table.changelog.topic
+    except ForeignFile as error:
+        raise ConfigError(f"{error}; nothing was removed") from error
     except StoreError:
         return
     if topic not in changelogs:

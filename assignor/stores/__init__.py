@@ -6,6 +6,7 @@ Only this package, `assignor.embedding` and `assignor.levels` read and write fil
 from assignor.stores.checkpoints import Checkpoint
 from assignor.stores.disk import Disk, FolderDisk
 from assignor.stores.errors import (
+    ForeignFile,
     LaterRelease,
     OutputTooLarge,
     RecordTooLarge,
@@ -38,6 +39,7 @@ __all__ = [
     "Disk",
     "Fingerprint",
     "FolderDisk",
+    "ForeignFile",
     "GroupPlan",
     "GroupSnapshot",
     "LaterRelease",

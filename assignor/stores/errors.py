@@ -32,6 +32,10 @@ class LaterRelease(StoreError):
     """A stored value has a format that only a later release reads; it is not damaged."""
 
 
+class ForeignFile(StoreError):
+    """A state file is of another program, or another release's format; it is not damaged."""
+
+
 class RecordTooLarge(StoreError):
     """A record of a changelog is larger than the broker allows; the message says what to do."""
 

@@ -1,5 +1,6 @@
 """A web server of waitress (extra `http`), with a limit of time for each connection."""
 
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -73,11 +74,11 @@ class LimitedServer:
         connections: open at a time; others wait to be accepted.
         threads: that call `respond`.
         connection_s: how long a connection may last; then it is cut.
-        passed_on: header of requests that have as many threads of their own: members that wait for
-            each other's answers would else have no thread left to give one.
-        waits: whether the answer to a path waits for another member. Such requests have as many
-            threads, too, so that they hold up no others; half of the connections may wait for one,
-            and further requests get `full`.
+        passed_on: header, and its value, of requests that have as many threads of their own:
+            members that wait for each other's answers would else have no thread left to give one.
+        waits: whether the answer to a path waits for another member, or may hang. Such requests
+            have as many threads, too, so that they hold up no others; half of the connections may
+            wait for one, and further requests get `full`.
         full: an answer.
 
     Raises:
@@ -94,7 +95,7 @@ class LimitedServer:
         connections: int,
         threads: int,
         connection_s: float,
-        passed_on: str = "",
+        passed_on: tuple[str, str] | None = None,
         waits: Callable[[str], bool] | None = None,
         full: Response = _BUSY,
     ) -> None:
@@ -126,7 +127,8 @@ class LimitedServer:
         self._server.logger = _log
         self._respond, self._failure, self._full = respond, failure, full
         self._most_waiting = connections // 2
-        self._passed_on = passed_on.upper().replace("-", "_")
+        name, self._passed_on_value = passed_on or ("", "")
+        self._passed_on = name.upper().replace("-", "_")
         self._waits = waits
         self._dispatchers = [self._server.task_dispatcher]
         for _ in filter(None, (passed_on, waits)):
@@ -138,9 +140,15 @@ class LimitedServer:
         self._server.maintenance = partial(_cut_old, self._server, connection_s)
         self._thread = threading.Thread(target=self._server.run, name="state-queries", daemon=True)
         self._thread.start()
+        self._process = os.getpid()
 
     def close(self, *, wait_s: float) -> None:
-        """Wait so long for calls of the application that run, and close all connections."""
+        """Wait so long for calls of the application that run, and close all connections.
+
+        Nothing is done in a forked process, which has none of the threads.
+        """
+        if os.getpid() != self._process:
+            return
         for each in self._dispatchers:
             each.logger = _QUIET  # it warns of queries that wait, whose clients see the end
             each.shutdown(timeout=wait_s)
@@ -153,7 +161,8 @@ class LimitedServer:
             # Of a client that asks again before it reads: it gets what is answered, and no more.
             channel.requests, channel.close_when_flushed = [], True
             return
-        if self._passed_on in channel.requests[0].headers:
+        found = channel.requests[0].headers.get(self._passed_on)
+        if found is not None and found == self._passed_on_value:
             self._dispatchers[1].add_task(channel)
         else:
             waits = None if channel.requests[0].error else self._waits

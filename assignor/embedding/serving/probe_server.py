@@ -20,6 +20,7 @@ _NO_PATH: Final = Response(
     "404 Not Found", b"there are /live, /ready, /health and /metrics\n", _TEXT
 )
 _SEE_LOG: Final = Response(FAILED, b"the probe failed; see the log\n", _TEXT)
+_PROBES: Final = ("/live", "/ready", "/health")
 _CONNECTIONS, _THREADS, _CONNECTION_S, _LAST_S = 128, 2, 5.0, 2.0
 
 
@@ -58,6 +59,7 @@ class ProbeServer:
             threads=_THREADS,
             connection_s=_CONNECTION_S,
             failure=_SEE_LOG,
+            waits=lambda path: not path.startswith(_PROBES),  # a collector of the registry may hang
         )
 
     def close(self) -> None:
@@ -77,7 +79,7 @@ class ProbeServer:
         if path == "/metrics" and self._metrics is not None:
             kind, text = self._metrics()
             return Response(OK, text, {"Content-Type": kind})
-        if path not in ("/live", "/ready", "/health"):
+        if path not in _PROBES:
             return _NO_PATH
         health = self._health()
         is_fine = {

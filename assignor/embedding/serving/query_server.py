@@ -40,6 +40,7 @@ Answer = Callable[[bytes, TaskState], bytes]
 
 _MOST_S: Final = 24 * 3600
 _MARK: Final = "Streams-Query"
+_HERE: Final = "here"
 """Header of members: `here` in a request that is not passed on, `answer` in responses."""
 _HEADERS: Final = MappingProxyType(
     {
@@ -162,7 +163,7 @@ class QueryServer:
             threads=limits.threads,
             connection_s=limits.connection_s,
             failure=_SEE_LOG,
-            passed_on=_MARK,
+            passed_on=(_MARK, _HERE),
             waits=self._is_elsewhere,
             full=_BUSY,
         )
@@ -230,7 +231,7 @@ class QueryServer:
             return _NOT_ALLOWED
         if not path.startswith("/") or {"?", "#"} & {*path}:
             return _NO_KEY
-        is_passed_on = environ.get("HTTP_STREAMS_QUERY") == "here"
+        is_passed_on = environ.get("HTTP_STREAMS_QUERY") == _HERE
         return self.response(_key_of(path), is_passed_on=is_passed_on)
 
 
@@ -247,12 +248,16 @@ def _asked_at(host: HostInfo, key: bytes, limits: QueryLimits) -> Response | Non
     """Return the whole answer of another member; None if it has none, or cannot be reached."""
     connection = HTTPConnection(host.host, host.port, timeout=limits.peer_s)
     # A timeout of a socket is one of each read: an answer that comes byte by byte has none.
-    end = threading.Timer(limits.peer_s, _cut, [connection])
+    is_over = threading.Event()
+    end = threading.Timer(limits.peer_s, _cut, [connection, is_over])
     end.daemon = True
     end.start()
     try:
+        connection.connect()
+        if is_over.is_set():  # before there was a socket to cut
+            return None
         path = "/" + quote_from_bytes(key, safe="")
-        connection.request("GET", path, headers={_MARK: "here"})
+        connection.request("GET", path, headers={_MARK: _HERE})
         response = connection.getresponse()
         status = f"{response.status} {response.reason}"
         if response.getheader(_MARK) != "answer" or status not in (OK, FAILED):
@@ -268,8 +273,9 @@ def _asked_at(host: HostInfo, key: bytes, limits: QueryLimits) -> Response | Non
         connection.close()
 
 
-def _cut(connection: HTTPConnection) -> None:
-    """End what waits for a connection's socket."""
+def _cut(connection: HTTPConnection, is_over: threading.Event) -> None:
+    """End what waits for a connection's socket, or will."""
+    is_over.set()
     taken = connection.sock
     if taken is not None:
         with suppress(OSError):  # it is closed already

@@ -24,7 +24,7 @@ from assignor.embedding.state_stores.tables import (
     change_keys,
     not_held,
 )
-from assignor.stores import StoreError, check_no_link
+from assignor.stores import ForeignFile, StoreError, check_no_link
 from encoding import TopicPartition, shown
 
 SUFFIXES: Final = ("", "-wal", "-shm")
@@ -204,12 +204,12 @@ class SqliteTable:
             )
             connection.execute("commit")
         elif program != _PROGRAM:
-            raise StoreError(
+            raise ForeignFile(
                 f"{self._path} is a SQLite file of another program; move it away, or choose "
                 "another state directory"
             )
         elif version != _FORMAT:
-            raise StoreError(
+            raise ForeignFile(
                 f"{self._path} has format {version}, this release reads {_FORMAT}; start the "
                 f"release that wrote it, or {self._unusable}"
             )

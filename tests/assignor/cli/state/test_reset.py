@@ -3,7 +3,7 @@
 import json
 import shutil
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from click.testing import CliRunner
@@ -263,6 +263,27 @@ def test_a_reset_that_fails_halfway_says_so(monkeypatch):
         status, sentence = asked(broker, "--execute", ok=False)
         assert status == 1
         assert "offsets are set, and not all topics and no state is deleted: not auth" in sentence
+
+
+def test_a_member_that_joins_during_a_reset_is_named(monkeypatch):
+    """It may have committed, or read what was to be deleted."""
+    from assignor.adapters import admin  # noqa: PLC0415 where the command looks it up
+
+    delete_topics = admin.delete_topics
+    with filled(1, topics=("in", CHANGELOG)) as broker, ExitStack() as joined:
+        servers = broker.bootstrap_servers
+
+        def join(*given):
+            delete_topics(*given)
+            member = KafkaConsumer("in", bootstrap_servers=servers, group_id=GROUP)
+            joined.callback(member.close)
+            while not member.assignment():
+                member.poll(100)
+
+        monkeypatch.setattr(admin, "delete_topics", join)
+        status, sentence = asked(broker, "--execute", ok=False)
+        assert (status, CHANGELOG in topics_of_broker(broker)) == (1, False)
+        assert "all is reset, but members joined meanwhile, so reset again: group" in sentence
 
 
 def test_repartition_topics_are_deleted_and_a_table_s_own_source_is_not():

@@ -96,6 +96,23 @@ def test_an_answer_is_whole_and_of_a_member_or_the_standby_is_asked(group, answe
         peer.close()
 
 
+def test_the_time_of_an_owner_counts_from_before_its_connection(group, monkeypatch):
+    """A name server may need all of it."""
+
+    class Fired(threading.Timer):
+        def start(self):
+            if self.args[0].port == group.servers["peer"].port:
+                self.function(*self.args)
+
+    peer = Peer(group, b"HTTP/1.1 200 OK\r\nX: drip")
+    group.owner, group.standbys, group.holders = "peer", ("three",), {"three"}
+    monkeypatch.setattr(threading, "Timer", Fired)
+    try:
+        assert group.get("one") == (200, b"three: some/key")
+    finally:
+        peer.close()
+
+
 def test_idle_connections_hold_neither_descriptors_nor_the_server(group):
     """Each sends a byte now and then; more than the limit wait in the kernel."""
     group.start("small", group.reserved_port(), connections=4, connection_s=1)

@@ -1,13 +1,16 @@
 """Queries that wait, and functions that do not return: what they hold up, and what they do not."""
 
 import socket
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 
 import pytest
 
 from assignor.embedding.serving import Health, ProbeServer
 from tests.assignor.embedding.clusters import until
-from tests.assignor.embedding.serving.members import LIMIT_S, WRONG, Peer
+from tests.assignor.embedding.serving.members import HERE, LIMIT_S, WRONG, Peer
 
 CLIENTS = 8
 
@@ -37,7 +40,9 @@ def test_half_of_the_connections_are_left_for_own_keys(group):
     peer = Peer(group, b"HTTP/1.1 200 OK\r\nX: drip")
     group.owner_of, group.holders = {b"far": "peer", b"near": "full"}.get, {"full"}
     with ThreadPoolExecutor(CLIENTS) as clients:
-        far = [clients.submit(group.get, "full", "/far") for _ in range(5)]  # 1 asks, 3 wait
+        far = [clients.submit(group.get, "full", "/far")]
+        until(peer.is_asked.is_set)
+        far += [clients.submit(group.get, "full", "/far") for _ in range(4)]  # 3 wait
         try:
             until(lambda: any(each.done() for each in far))
             [refused] = [each.result()[1] for each in far if each.done()]
@@ -46,6 +51,54 @@ def test_half_of_the_connections_are_left_for_own_keys(group):
         finally:
             peer.close()
     assert [each.result()[0] for each in far] == [503] * 5
+
+
+def test_only_what_members_pass_on_has_threads_for_that(group):
+    """Queries of clients that have the header with another value wait with all others."""
+    group.start("marked", group.reserved_port(), threads=1)
+    peer = Peer(group, b"HTTP/1.1 200 OK\r\nX: drip")
+    group.owner_of, group.holders = {b"far": "peer", b"near": "marked"}.get, {"marked"}
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        far = clients.submit(group.get, "marked", "/far", **{"Streams-Query": "x"})
+        until(peer.is_asked.is_set)
+        try:
+            near = clients.submit(group.get, "marked", "/near", **HERE)
+            assert near.result(LIMIT_S) == (200, b"marked: near")
+            assert not far.done()
+        finally:
+            peer.close()
+
+
+def test_metrics_that_hang_hold_up_no_probe(group):
+    """A collector of the registry may wait for something."""
+    port, hang, asked = group.reserved_port(), threading.Event(), threading.Semaphore(0)
+
+    def metrics():
+        asked.release()
+        hang.wait(LIMIT_S)
+        return "text/plain", b""
+
+    health = partial(Health, has_joined=True)
+    with ProbeServer(f"127.0.0.1:{port}", health, metrics), ThreadPoolExecutor(CLIENTS) as clients:
+        hanging = [clients.submit(head, port, b"/metrics") for _ in range(CLIENTS)]
+        asked.acquire()
+        asked.acquire()
+        try:
+            assert head(port, b"/live") == (b"HTTP/1.1 200 OK", b"")
+            assert not any(each.done() for each in hanging)
+        finally:
+            hang.set()
+
+
+def test_a_forked_process_leaves_the_servers_to_its_parent(group):
+    port = group.reserved_port()
+    with ProbeServer(f"127.0.0.1:{port}", lambda: Health(has_joined=True)) as server:
+        child = get_context("fork").Process(target=server.close, daemon=True)
+        with server._server._dispatchers[0].lock:  # of a thread, which the child does not have
+            child.start()
+        child.join(LIMIT_S)
+        assert child.exitcode == 0
+        assert head(port, b"/ready") == (b"HTTP/1.1 200 OK", b"")
 
 
 def test_a_task_that_has_just_left_is_asked_for_at_its_standby(group):
