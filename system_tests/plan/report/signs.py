@@ -95,7 +95,8 @@ def _seen(step: PlanStep, cost: StepCost, group: SimulatedGroup) -> tuple[str, .
 def _wait_s(step: PlanStep, cost: StepCost | None, group: SimulatedGroup) -> float:
     """Return after which time an operator stops and decides; `patience` says how it is made."""
     if cost is None:
-        longest_s = session_timeout_s(step, group)
+        largest = max(group.rates.sizes, default=0) * step.deletes_state
+        longest_s = session_timeout_s(step, group) + largest / group.restore
     else:
         longest_s = printed_most_s(cost, "longest_pause_ms")
     return max(_PATIENCE * longest_s, _LEAST_WAIT_MS / 1000)
@@ -106,7 +107,8 @@ def patience(*, simulated: bool) -> str:
     longest = (
         "the longest pause of a partition in the step, as printed (the upper end of its range)"
         if simulated
-        else "the session timeout of the members that are stopped"
+        else "the session timeout of the members that are stopped, and where state is deleted the"
+        " restore of the largest changelog"
     )
     return (
         f"the seconds are {_PATIENCE} times {longest}, and at least {_LEAST_WAIT_MS / 1000:g};"

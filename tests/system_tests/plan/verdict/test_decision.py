@@ -67,7 +67,8 @@ def test_what_members_of_two_releases_run_into_together_is_no_warning_where_all_
     made = make_plan(find_release("2.3.1"), find_release("4.3"), frozenset({Use.SUPPRESS, Use.IQ}))
     assert not made.rolling
     assert made.warnings == ("4.3.1 rejects upgrade.from values up to 2.3",)
-    assert not (made.traps or made.back_traps)
+    assert not made.traps
+    assert not made.back_traps
     mixed = make_plan(find_release("2.3.1"), find_release("4.3"), frozenset({Use.IQ}))
     assert any("side by side" in text for text in mixed.warnings)
     assert any("returns each member its previous tasks" in text for text in mixed.warnings)
