@@ -1,0 +1,66 @@
+"""Where the facade begins to read, and seeks."""
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from system_tests.broker import Fault
+from tests.assignor.adapters.confluent.harness import fill, read
+
+
+def test_offsets_of_on_assign_are_where_reading_begins(broker, consumer):
+    fill(broker)
+
+    def from_the_seventh(member, partitions):
+        for partition in partitions:
+            partition.offset = 7
+        member.incremental_assign(partitions)
+
+    member = consumer()
+    member.subscribe(["words"], on_assign=from_the_seventh)
+    records = read(member, 12)
+    assert {record.offset() for record in records} == {7, 8, 9}
+
+
+@pytest.mark.parametrize("resets", ["earliest", "latest"])
+@pytest.mark.parametrize("assigns", [True, False])
+def test_a_seek_in_on_assign_counts(broker, consumer, assigns, resets):
+    fill(broker)
+
+    def seek(member, partitions):
+        if assigns:
+            member.incremental_assign(partitions)
+        for partition in partitions:
+            member.seek(TopicPartition(partition.topic, partition.partition, 8))
+
+    member = consumer({"auto.offset.reset": resets})
+    member.subscribe(["words"], on_assign=seek)
+    assert {record.offset() for record in read(member, 8)} == {8, 9}
+    assert member.poll(0.6) is None  # librdkafka asks again after half a second
+    member.seek(TopicPartition("words", 2, 4))
+    assert [record.offset() for record in read(member, 6)] == [4, 5, 6, 7, 8, 9]
+    with pytest.raises(KafkaException, match="Failed to seek"):
+        member.seek(TopicPartition("other", 0, 0))
+
+
+def test_a_seek_is_refused_while_no_broker_has_told_where_a_partition_begins(
+    broker, consumer, monkeypatch
+):
+    """librdkafka would forget it."""
+    monkeypatch.setattr("assignor.adapters.confluent.checked_reader._LOOK_UP_S", 0.05)
+    fill(broker)
+    broker.inject(Fault(api="ListOffsets", times=2, delay_ms=1_000))
+    refused = []
+
+    def seek(member, partitions):
+        member.incremental_assign(partitions)
+        for each in partitions:
+            with pytest.raises(KafkaException, match="no broker has told yet where") as raised:
+                member.seek(each)
+            refused.append(raised.value.args[0].code())
+
+    member = consumer()
+    member.subscribe(["words"], on_assign=seek)
+    read(member, 40)
+    assert refused == [KafkaError._STATE] * 4
+    member.seek(TopicPartition("words", 2, 9))
+    assert [(each.partition(), each.offset()) for each in read(member, 1)] == [(2, 9)]
