@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from kafka import KafkaConsumer, KafkaProducer
+from kafka.errors import UnknownTopicOrPartitionError
 
 from assignor import Topology
 from assignor.adapters.admin import GroupLevels
@@ -26,6 +27,7 @@ from system_tests.live.members.process import end_with_parent
 from system_tests.topology_changes import ChangeKind, program
 
 APP = "topology-change"
+_LEADER_TRIES, _LEADER_PAUSE_S = 100, 0.1
 
 
 OLD_ADD, OLD_REMOVE = program(ChangeKind.ADD, 1), program(ChangeKind.REMOVE, 1)
@@ -163,7 +165,7 @@ class Counting(RunningTasks):
         """Restore new tasks and count a batch; return the offsets to commit."""
         fresh, _ = self.tasks()
         if fresh:
-            reader.read([s for task in fresh for s in self.stores_of(task)], to_the_end=True)
+            _restore(reader, [s for task in fresh for s in self.stores_of(task)])
         done = {}
         with self.working(fresh) as active:
             by_topic = {
@@ -178,6 +180,18 @@ class Counting(RunningTasks):
                         store.add(records, producer)
                     done[partition] = records[-1].offset + 1
         return done
+
+
+def _restore(reader: ChangelogReader, stores: Sequence[Store]) -> None:
+    """Read changelogs to their ends; their topics may be new, so that some have no leader yet."""
+    for _ in range(_LEADER_TRIES):
+        try:
+            reader.read(stores, to_the_end=True)
+        except UnknownTopicOrPartitionError:
+            time.sleep(_LEADER_PAUSE_S)
+        else:
+            return
+    reader.read(stores, to_the_end=True)
 
 
 def run_member(config: MemberConfig, *, stop: threading.Event) -> None:

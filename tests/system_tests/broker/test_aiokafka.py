@@ -27,8 +27,14 @@ def on_broker(work):
 
 async def start(stack, client):
     await client.start()
-    stack.push_async_callback(client.stop)
+    stack.push_async_callback(stop, client)
     return client
+
+
+async def stop(client):
+    # It passes on the end of a fetch that it has cancelled, if that fails in the same moment.
+    with contextlib.suppress(asyncio.CancelledError):
+        await client.stop()
 
 
 def consumer(broker, **config):
