@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from assignor.inspection import few
 from system_tests.cli.fleet.group_plan import GroupPlan
 from system_tests.cli.options import EXIT_ENVIRONMENT, refuse
 from system_tests.cli.planned_group import refuse_report_over_problem
 from system_tests.plan.report import write_move_report, write_note_report, write_plan_report
 from system_tests.report import ReportError, check_report
 
-_SHOWN: Final = 5
 _PLAIN: Final = re.compile(r"[a-z0-9_][a-z0-9._-]{0,99}", re.ASCII)
 _QUOTED_MAX: Final = 100
 
@@ -60,11 +60,9 @@ def check_pages(directory: Path, groups: Iterable[str], given: Mapping[str, Any]
             refuse(f"--report {directory}: {name} is a link, to a file that --problem may name too")
     others = sorted(path.name for path in directory.glob("*.html") if path.name not in names)
     if others:
-        more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
         refuse(
-            f"--report {directory} has pages of none of these groups:"
-            f" {', '.join(others[:_SHOWN])}{more}; they would be read as pages of this run: move"
-            " them away, or give another directory"
+            f"--report {directory} has pages of none of these groups: {few(others)}; they would be"
+            " read as pages of this run: move them away, or give another directory"
         )
 
 

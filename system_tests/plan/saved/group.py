@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from assignor import GroupState
-from assignor.inspection import is_changelog, is_internal
+from assignor.inspection import few, is_changelog, is_internal
 from encoding import shown
 from probing import Release, ReleaseError
 from system_tests.plan.group import SimulatedGroup, simulated_as_dynamic
@@ -190,11 +190,9 @@ def _topics_of_plan(fields: SavedFields) -> tuple[tuple[str, ...], ...]:
 
 def _unattributed(changelogs: Mapping[str, int | None]) -> str:
     """Return what a plan says of changelogs whose tasks are not known."""
-    names = ", ".join(map(shown, sorted(changelogs)[:_SHOWN]))
-    more = f" and {len(changelogs) - _SHOWN} more" if len(changelogs) > _SHOWN else ""
     known = [records for records in changelogs.values() if records is not None]
     size = f" ({sum(known):,} records)" if len(known) == len(changelogs) else ""
     return (
-        f"the group has the changelogs {names}{more}{size}, and the file does not say of which"
-        " tasks: their restore is not in the costs"
+        f"the group has the changelogs {few(sorted(changelogs))}{size}, and the file does not say"
+        " of which tasks: their restore is not in the costs"
     )

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from assignor.inspection import few
 from assignor.problems import ProblemError, checked_object, list_at, quoted, texts_at
 from encoding import shown
 from probing import RELEASES, Release, find_release
@@ -95,8 +96,7 @@ def begun_bounce(
             steps = list(enumerate(make_plan(old, goal, uses).steps, 1))
             number, step = next((row for row in steps if row[1].release != old.name), (0, None))
             if step is not None and step.release in after:
-                done = sorted(shown(client) for client, names in known.items() if names == after)
-                more = f" and {len(done) - _SHOWN} more" if len(done) > _SHOWN else ""
+                done = sorted(client for client, names in known.items() if names == after)
                 fits = spelled_releases(after)
                 checked = f"run it (they write what {fits} do) with" if len(after) > 1 else "have"
                 then = (
@@ -109,8 +109,7 @@ def begun_bounce(
                 return BegunBounce(
                     old,
                     "this continues a bounce that stopped halfway: members that run"
-                    f" {step.release} already, as after step {number}, are"
-                    f" {', '.join(done[:_SHOWN])}{more}; {then}",
+                    f" {step.release} already, as after step {number}, are {few(done)}; {then}",
                 )
     return None
 

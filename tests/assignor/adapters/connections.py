@@ -1,6 +1,8 @@
 """A command that connects, and servers that misbehave."""
 
 import socket
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager, suppress
 
@@ -24,6 +26,18 @@ def nodes(bootstrap_server, command_config, timeout):
 
 def run(*words):
     return CliRunner().invoke(nodes, [str(word) for word in words])
+
+
+@contextmanager
+def broker_process(topic):
+    """Run the embedded broker in a process that signals can stop; `servers` is its address."""
+    command = [sys.executable, "-m", "system_tests.broker", "--port", "0", "--topic", topic]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            process.servers = process.stdout.readline().split()[-1]
+            yield process
+        finally:
+            process.kill()
 
 
 @contextmanager

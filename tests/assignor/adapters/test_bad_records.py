@@ -5,14 +5,12 @@ import json
 import threading
 
 import pytest
-from aiokafka import TopicPartition
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as ClientPartition
 
 from assignor import (
     BadRecordAction,
     BadRecordStage,
-    ClusterUnavailable,
     DeadLetter,
     TaskStores,
     UnreadableRecord,
@@ -29,6 +27,7 @@ from tests.assignor.adapters.reports.logs import (
     SESSION,
     committed,
     confluent_config,
+    process_with_aiokafka,
     until,
 )
 
@@ -55,17 +54,7 @@ def run_aiokafka(broker, stores, stop, **settings):
             listener=stores,
             **SESSION | settings,
         ) as consumer:
-            async for batch in aiokafka.polled(consumer, timeout_ms=200):
-                try:
-                    done = await asyncio.to_thread(stores.process, batch, handle)
-                    await aiokafka.commit_next(consumer, done)
-                except ClusterUnavailable:
-                    pass
-                if stop.is_set():
-                    return
-                waiting = {TopicPartition(*each) for each in stores.waiting}
-                consumer.pause(*waiting & consumer.assignment())
-                consumer.resume(*(consumer.paused() - waiting))
+            await process_with_aiokafka(consumer, stores, handle, stop)
 
     asyncio.run(run())
 

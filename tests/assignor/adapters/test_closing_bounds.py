@@ -2,8 +2,6 @@
 
 import asyncio
 import signal
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -15,6 +13,7 @@ from assignor import JSON, TEXT, DictStore, Topology
 from assignor.adapters import aiokafka
 from assignor.adapters.confluent import Consumer
 from assignor.adapters.kafka_python import StreamsApplication, commit_next, streams_consumer
+from tests.assignor.adapters.connections import broker_process
 from tests.assignor.embedding.clusters import LIMIT_S, until
 from tests.costs import Ticks
 
@@ -33,13 +32,8 @@ SHORT = {"request_timeout_ms": REQUEST_S * 1000, "heartbeat_interval_ms": 500}
 
 @pytest.fixture
 def broker(clock):
-    command = [sys.executable, "-m", "system_tests.broker", "--port", "0", "--topic", "words:4"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            process.servers = process.stdout.readline().split()[-1]
-            yield process
-        finally:
-            process.kill()
+    with broker_process("words:4") as process:
+        yield process
 
 
 def taken(ticks, call):

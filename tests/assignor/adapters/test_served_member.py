@@ -8,10 +8,9 @@ from contextlib import closing
 from http.client import HTTPConnection
 
 import pytest
-from aiokafka import TopicPartition
 from prometheus_client import CollectorRegistry
 
-from assignor import ClusterUnavailable, TaskStores
+from assignor import TaskStores
 from assignor.adapters import aiokafka, confluent, kafka_python
 from assignor.embedding.serving import ServedMember
 from tests.assignor.adapters.reports.logs import (
@@ -21,6 +20,7 @@ from tests.assignor.adapters.reports.logs import (
     LIMIT_S,
     confluent_config,
     filled,
+    process_with_aiokafka,
     until,
 )
 
@@ -75,17 +75,7 @@ def run_aiokafka(broker, stores, serve, stop):
         async with aiokafka.streams_consumer(COUNTING, **settings(broker, stores)) as consumer:
             with ServedMember(consumer.assignor, stores) as served:
                 serve(served)
-                async for batch in aiokafka.polled(consumer):
-                    try:
-                        done = await asyncio.to_thread(stores.process, batch, count)
-                        await aiokafka.commit_next(consumer, done)
-                    except ClusterUnavailable:
-                        continue
-                    if stop.is_set():
-                        return
-                    waiting = {TopicPartition(*each) for each in stores.waiting}
-                    consumer.pause(*waiting & consumer.assignment())
-                    consumer.resume(*(consumer.paused() - waiting))
+                await process_with_aiokafka(consumer, stores, count, stop)
 
     asyncio.run(run())
 

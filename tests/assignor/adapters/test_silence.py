@@ -2,8 +2,6 @@
 
 import asyncio
 import signal
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -12,6 +10,7 @@ from assignor import JSON, TEXT, DictStore, Topology
 from assignor.adapters import aiokafka
 from assignor.adapters.kafka_python import StreamsApplication
 from assignor.adapters.silence import SilenceLog
+from tests.assignor.adapters.connections import broker_process
 from tests.assignor.embedding.clusters import until
 from tests.log_records import records_of
 
@@ -27,13 +26,8 @@ LOGGER = "assignor.adapters.silence"
 
 @pytest.fixture
 def broker(clock):
-    command = [sys.executable, "-m", "system_tests.broker", "--port", "0", "--topic", "words:2"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            process.servers = process.stdout.readline().split()[-1]
-            yield process
-        finally:
-            process.kill()
+    with broker_process("words:2") as process:
+        yield process
 
 
 def kafka_python_member(servers, has_tasks, stop):

@@ -7,11 +7,12 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 
+from aiokafka import TopicPartition
 from confluent_kafka import KafkaException
 from kafka import KafkaProducer
 from kafka.record.util import calc_crc32c
 
-from assignor import JSON, TEXT, DictStore, TaskStores, Topology
+from assignor import JSON, TEXT, ClusterUnavailable, DictStore, TaskStores, Topology
 from assignor.adapters import aiokafka, confluent, kafka_python
 from system_tests.broker import BrokerConfig, running_broker
 
@@ -193,6 +194,21 @@ def run_confluent(broker, seen, **settings):
 
     with confluent_member(broker, **settings) as (consumer, stores):
         confluent.run_tasks(consumer, stores, handle, timeout=0.2, stop=stop)
+
+
+async def process_with_aiokafka(consumer, stores, handle, stop):
+    """Process records into state stores until `stop` is set."""
+    async for batch in aiokafka.polled(consumer, timeout_ms=200):
+        try:
+            done = await asyncio.to_thread(stores.process, batch, handle)
+            await aiokafka.commit_next(consumer, done)
+        except ClusterUnavailable:
+            pass
+        if stop.is_set():
+            return
+        waiting = {TopicPartition(*each) for each in stores.waiting}
+        consumer.pause(*waiting & consumer.assignment())
+        consumer.resume(*(consumer.paused() - waiting))
 
 
 LOOPS = {
