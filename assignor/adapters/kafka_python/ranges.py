@@ -11,6 +11,8 @@ from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import RetriableError, UnknownTopicOrPartitionError
 
+from assignor.adapters.kafka_python.bounded import answer_of
+
 # How long an election may take. A loop tries again after that, and reads other topics meanwhile.
 _ELECTION_S: Final = 2.0
 
@@ -54,7 +56,7 @@ def _offsets(consumer: Any, partitions: Collection[Any], spec: OffsetSpec) -> Ma
     while left:
         failure: RetriableError | None = None
         try:
-            found |= consumer._net.run(_ask, consumer, dict.fromkeys(left, spec))  # noqa: SLF001 no public way
+            found |= _ask(consumer, dict.fromkeys(left, spec))
         except RetriableError as error:
             failure = error
         left = [each for each in left if each not in found]
@@ -66,11 +68,10 @@ def _offsets(consumer: Any, partitions: Collection[Any], spec: OffsetSpec) -> Ma
     return found
 
 
-async def _ask(consumer: Any, wanted: Mapping[Any, OffsetSpec]) -> Mapping[Any, int]:
+def _ask(consumer: Any, wanted: Mapping[Any, OffsetSpec]) -> Mapping[Any, int]:
     """Ask once; return the offsets of the partitions that exist and have a leader."""
-    fetcher, manager = consumer._fetcher, consumer._manager  # noqa: SLF001 no public way
-    request = manager.call_soon(fetcher._send_list_offsets_requests, wanted)  # noqa: SLF001 as above
-    found, _ = await manager.wait_for(request, consumer.config["request_timeout_ms"])
+    ask = consumer._fetcher._send_list_offsets_requests  # noqa: SLF001 no public way
+    found, _ = answer_of(consumer, consumer._manager.call_soon(ask, wanted))  # noqa: SLF001 as above
     return {each: at.offset for each, at in found.items()}
 
 
@@ -132,9 +133,7 @@ def refresh_metadata(consumer: Any) -> None:
     Raises:
         KafkaError: no broker has answered within `request_timeout_ms`.
     """
-    cluster, net = consumer._cluster, consumer._net  # noqa: SLF001 no public way
-    wait = consumer._manager.wait_for  # noqa: SLF001 as above
-    limit_ms = consumer.config["request_timeout_ms"]
+    cluster = consumer._cluster  # noqa: SLF001 no public way
     # An answer that is under way may be older than this call.
     for _ in range(2 if cluster.metadata_refresh_in_progress else 1):
-        net.run(wait, cluster.request_update(), limit_ms)
+        answer_of(consumer, cluster.request_update())

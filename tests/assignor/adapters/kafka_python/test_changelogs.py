@@ -203,7 +203,10 @@ class Unready:
     def __init__(self):
         self.assigned, self.positions, self.asked, self.end = set(), {}, 0, 9
         self._cluster = SimpleNamespace(topic_id=lambda _: None)
-        self._net = SimpleNamespace(run=self.ask)
+        self._net = SimpleNamespace(run=lambda _, answer, __: answer)
+        self._manager = SimpleNamespace(call_soon=self.ask, wait_for=None)
+        self._fetcher = SimpleNamespace(_send_list_offsets_requests=None)
+        self.config = {"request_timeout_ms": 1000}
 
     def assignment(self):
         return self.assigned
@@ -217,13 +220,12 @@ class Unready:
     def knowing(self, _topics, **_):
         return nullcontext()
 
-    def ask(self, _ask, _consumer, wanted):
+    def ask(self, _ask, wanted):
         self.asked += 1
         if self.asked == 1:
             raise KafkaError
-        return {
-            each: 3 if spec is OffsetSpec.EARLIEST else self.end for each, spec in wanted.items()
-        }
+        offsets = {OffsetSpec.EARLIEST: 3, OffsetSpec.LATEST: self.end}
+        return {each: SimpleNamespace(offset=offsets[at]) for each, at in wanted.items()}, set()
 
     def seek(self, partition, offset):
         self.positions[partition] = offset

@@ -1,14 +1,17 @@
 """First and last offsets of partitions that do not exist, and of those without a leader."""
 
+import threading
 from contextlib import closing
 
 import pytest
 from kafka.errors import LeaderNotAvailableError, NotLeaderForPartitionError
 
-from assignor.adapters.kafka_python import KafkaChangelogs
+from assignor.adapters.kafka_python import KafkaChangelogs, bounded
+from assignor.adapters.threads import LOOP_END
 from assignor.embedding import ClusterUnavailable
 from encoding import TopicPartition
 from system_tests.broker import BrokerConfig, Fault, running_broker
+from tests.assignor.embedding.clusters import until
 
 KNOWN = [TopicPartition("known", number) for number in range(2)]
 
@@ -67,3 +70,19 @@ def test_an_election_is_waited_for(broker, changelogs):
     for error in (NotLeaderForPartitionError, LeaderNotAvailableError):
         broker.inject(Fault(api="ListOffsets", error=error.errno))
     assert changelogs.end_offsets(KNOWN).keys() == {*KNOWN}
+
+
+def test_a_loop_that_is_to_end_waits_for_no_answer(broker, changelogs, monkeypatch):
+    """Looks at the changelogs of idle tasks are under way most of the time of an outage."""
+    monkeypatch.setattr(bounded, "_LAST_S", 0.2)
+    changelogs.end_offsets(KNOWN)
+    broker.inject(Fault(api="ListOffsets", delay_ms=60_000))
+    ended = threading.Event()
+    threading.Thread(target=lambda: (until(lambda: asked(broker) > 1), ended.set())).start()
+    LOOP_END.set(ended)
+    try:
+        with pytest.raises(ClusterUnavailable, match="no broker has answered within"):
+            changelogs.end_offsets(KNOWN)
+    finally:
+        LOOP_END.set(None)
+        broker.clear_faults()
