@@ -13,7 +13,7 @@ from contextlib import aclosing, suppress
 from typing import Any
 
 from aiokafka.consumer.fetcher import OffsetResetStrategy
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.port import commit_existing_topics
@@ -33,6 +33,8 @@ from assignor.errors import ConfigError
 POLL_MS = 1000
 # How much later than its timeout a call returns at most.
 _LATE_S = 0.5
+# How long an election may take. The loop tries again after that, and reads other topics meanwhile.
+_RANGES_S = 5.0
 _UNKNOWN = "UnknownError"
 _NO_LIMIT_MS = 2**31 - 1
 # Where aiokafka has what to do with a lost position; there is no public way.
@@ -123,10 +125,19 @@ class ConsumerLoop(GroupConsumer):
         """Return partition -> its first offset, and the one behind its last.
 
         Raises:
-            KafkaError: the cluster does not answer.
+            KafkaError: the cluster does not answer in time, or a topic was deleted: aiokafka itself
+                would ask on for `request_timeout_ms`.
         """
-        starts = await self.consumer.beginning_offsets([*partitions])
-        ends = await self.consumer.end_offsets([*partitions])
+        try:
+            async with asyncio.timeout(_RANGES_S):
+                starts = await self.consumer.beginning_offsets([*partitions])
+                ends = await self.consumer.end_offsets([*partitions])
+        except TimeoutError:
+            listed = ", ".join(f"{topic} [{number}]" for topic, number in sorted(partitions))
+            raise KafkaTimeoutError(
+                f"the offsets of {listed} are not known within {_RANGES_S:g} s: they do not exist, "
+                "have no leader, or no broker answers"
+            ) from None
         return {each: (starts[each], ends[each]) for each in partitions}
 
 
