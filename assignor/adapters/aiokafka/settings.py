@@ -4,8 +4,6 @@ from collections.abc import Callable
 from ssl import SSLContext
 from typing import Any, Literal, TypedDict
 
-from assignor.adapters.membership import FromOne, FromZero
-
 
 class ConsumerSettings(TypedDict, total=False):
     """Settings that `streams_consumer` passes on; meanings and defaults are those of aiokafka.
@@ -19,27 +17,27 @@ class ConsumerSettings(TypedDict, total=False):
     group_instance_id: str | None
     key_deserializer: Callable[[Any], Any] | None
     value_deserializer: Callable[[Any], Any] | None
-    fetch_max_wait_ms: FromZero
-    fetch_max_bytes: FromOne
-    fetch_min_bytes: FromZero
-    max_partition_fetch_bytes: FromOne
-    request_timeout_ms: FromOne
-    retry_backoff_ms: FromZero
+    fetch_max_wait_ms: int
+    fetch_max_bytes: int
+    fetch_min_bytes: int
+    max_partition_fetch_bytes: int
+    request_timeout_ms: int
+    retry_backoff_ms: int
     auto_offset_reset: Literal["earliest", "latest", "none"]
     enable_auto_commit: bool
-    auto_commit_interval_ms: FromZero
+    auto_commit_interval_ms: int
     check_crcs: bool
-    metadata_max_age_ms: FromZero
-    max_poll_interval_ms: FromOne
-    rebalance_timeout_ms: FromOne | None
-    session_timeout_ms: FromOne
-    heartbeat_interval_ms: FromOne
-    consumer_timeout_ms: FromZero
-    max_poll_records: FromOne | None
+    metadata_max_age_ms: int
+    max_poll_interval_ms: int
+    rebalance_timeout_ms: int | None
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+    consumer_timeout_ms: int
+    max_poll_records: int | None
     ssl_context: SSLContext | None
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
     exclude_internal_topics: bool
-    connections_max_idle_ms: FromOne
+    connections_max_idle_ms: int
     isolation_level: Literal["read_uncommitted", "read_committed"]
     sasl_mechanism: str
     sasl_plain_password: str | None

@@ -6,8 +6,6 @@ from typing import Any, Literal, TypedDict
 
 from kafka.serializer import Deserializer
 
-from assignor.adapters.membership import FromOne, FromZero
-
 
 class ConsumerSettings(TypedDict, total=False):
     """Settings that `streams_consumer` passes on; meanings and defaults are those of kafka-python.
@@ -23,31 +21,31 @@ class ConsumerSettings(TypedDict, total=False):
     key_deserializer: Callable[[Any], Any] | Deserializer | None
     value_deserializer: Callable[[Any], Any] | Deserializer | None
     enable_incremental_fetch_sessions: bool
-    fetch_max_wait_ms: FromZero
-    fetch_min_bytes: FromZero
-    fetch_max_bytes: FromOne
-    max_partition_fetch_bytes: FromOne
-    request_timeout_ms: FromOne
-    retry_backoff_ms: FromZero
-    reconnect_backoff_ms: FromZero
-    reconnect_backoff_max_ms: FromZero
-    max_in_flight_requests_per_connection: FromOne
+    fetch_max_wait_ms: int
+    fetch_min_bytes: int
+    fetch_max_bytes: int
+    max_partition_fetch_bytes: int
+    request_timeout_ms: int
+    retry_backoff_ms: int
+    reconnect_backoff_ms: int
+    reconnect_backoff_max_ms: int
+    max_in_flight_requests_per_connection: int
     auto_offset_reset: Literal["earliest", "latest", "none"]
     enable_auto_commit: bool
-    auto_commit_interval_ms: FromZero
+    auto_commit_interval_ms: int
     default_offset_commit_callback: Callable[..., object]
     check_crcs: bool
     isolation_level: Literal["read_uncommitted", "read_committed"]
     allow_auto_create_topics: bool
-    metadata_max_age_ms: FromZero
+    metadata_max_age_ms: int
     client_dns_lookup: Literal["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"]
-    max_poll_records: FromOne
-    max_poll_interval_ms: FromOne
-    session_timeout_ms: FromOne
-    heartbeat_interval_ms: FromOne
-    receive_buffer_bytes: FromZero | None
-    send_buffer_bytes: FromZero | None
-    receive_message_max_bytes: FromOne
+    max_poll_records: int
+    max_poll_interval_ms: int
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+    receive_buffer_bytes: int | None
+    send_buffer_bytes: int | None
+    receive_message_max_bytes: int
     socket_options: Sequence[tuple[int, int, int]]
     consumer_timeout_ms: float
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
@@ -60,12 +58,12 @@ class ConsumerSettings(TypedDict, total=False):
     ssl_password: str | None
     ssl_ciphers: str | None
     api_version: tuple[int, ...] | None
-    bootstrap_timeout_ms: FromOne
-    connections_max_idle_ms: FromOne
+    bootstrap_timeout_ms: int
+    connections_max_idle_ms: int
     metric_reporters: Sequence[Any]
     metrics_enabled: bool
-    metrics_num_samples: FromOne
-    metrics_sample_window_ms: FromOne
+    metrics_num_samples: int
+    metrics_sample_window_ms: int
     metric_group_prefix: str
     selector: Callable[[], Any]
     exclude_internal_topics: bool
@@ -89,7 +87,7 @@ class ProducerSettings(TypedDict, total=False):
     delivery_timeout_ms: float
     linger_ms: float
     max_block_ms: float
-    max_request_size: FromOne
+    max_request_size: int
     retries: float
     transaction_timeout_ms: int
 
