@@ -4,11 +4,11 @@ A client checks its own settings. `CHECKED_SETTINGS` lists those whose wrong val
 a word, or that this package reads, with what breaks.
 """
 
-import os.path
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Integral
+from os.path import isfile
 from ssl import SSLContext
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, TypedDict, cast
 
 from assignor.adapters.membership import OPTIONS, MemberKeywords
 from assignor.config import check_kind, refused, unknown_setting
@@ -17,21 +17,13 @@ from assignor.option_fields import TRUE_OR_FALSE, Kind, optional
 from encoding.primitives import has_half_pair
 
 _INT: Final = 2**31 - 1
-_FROM_ONE: Final = Kind(
-    f"a whole number, 1 to {_INT}",
-    lambda value: (
-        isinstance(value, Integral) and type(value) is not bool and 1 <= int(value) <= _INT
-    ),
-)
-_FUNCTION: Final = Kind(
-    "a function, an instance of Deserializer or None",
-    lambda value: value is None or callable(value) or hasattr(value, "deserialize"),
-)
-_FILE: Final = Kind(
-    "the path of a file that exists",
-    lambda value: not value or os.path.isfile(value),  # noqa: PTH113 no error
-)
-_TEXT: Final = optional(Kind("a text", lambda value: isinstance(value, str)), "{} or None")
+_TIMES: Final = ("heartbeat_interval_ms", "session_timeout_ms", "max_poll_interval_ms")
+
+
+def _is_from_one(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        return False
+    return 1 <= int(value) <= _INT
 
 
 def _choice(*choices: str) -> Kind:
@@ -40,72 +32,104 @@ def _choice(*choices: str) -> Kind:
     return Kind(words, lambda value: isinstance(value, str) and value in choices, choices)
 
 
+def _or_none(words: str, accepts: Callable[[object], bool]) -> Kind:
+    return optional(Kind(words, accepts), "{} or None")
+
+
 class Checked(NamedTuple):
-    """What a client's setting takes, and what breaks with another value."""
+    """What settings of a client take, and what breaks with another value."""
 
     kind: Kind
     why: str
 
 
-_NO_TLS: Final = "the member has no connection, and nothing but time ends its attempts"
-_UNPROCESSED: Final = "each record fails, and `on_bad_record` may drop it"
-CHECKED_SETTINGS: Final[Mapping[str, Checked]] = {
-    "allow_auto_create_topics": Checked(
+# In this order they are in docs/operations.md.
+_CHECKED: Final[Mapping[tuple[str, ...], Checked]] = {
+    ("enable_auto_commit", "allow_auto_create_topics"): Checked(
         TRUE_OR_FALSE,
-        'the text "false" counts as true: brokers then create repartition topics, with their own'
-        " partition counts",
+        'the text "false" counts as true: offsets of records that no task has processed are'
+        " committed, and brokers create repartition topics with partition counts of their own",
     ),
-    "auto_offset_reset": Checked(
+    ("auto_offset_reset",): Checked(
         _choice("earliest", "latest", "none"),
-        "other texts count as none or latest: a task without a commit never begins, or skips"
+        "another text counts as none or latest: a task without a commit never begins, or skips"
         " records",
     ),
-    "enable_auto_commit": Checked(
-        TRUE_OR_FALSE,
-        'the text "false" counts as true: offsets of records are committed that no task has'
-        " processed",
-    ),
-    "group_instance_id": Checked(_TEXT, "the process id of a static member follows from it"),
-    "heartbeat_interval_ms": Checked(
-        _FROM_ONE, "the coordinator removes a member without heartbeats"
-    ),
-    "isolation_level": Checked(
+    ("isolation_level",): Checked(
         _choice("read_uncommitted", "read_committed"),
         "records of aborted transactions are processed",
     ),
-    "key_deserializer": Checked(_FUNCTION, _UNPROCESSED),
-    "max_poll_interval_ms": Checked(_FROM_ONE, "poll loops and `health` divide their time by it"),
-    "max_poll_records": Checked(_FROM_ONE, "polls without records never end"),
-    "rebalance_timeout_ms": Checked(
-        _FROM_ONE, "the coordinator refuses the member in each rebalance"
-    ),
-    "request_timeout_ms": Checked(
-        _FROM_ONE, "waits for commits and for the end of a consumer use it"
-    ),
-    "security_protocol": Checked(
-        _choice("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
-        "other texts count as PLAINTEXT, for all connections of the member",
-    ),
-    "session_timeout_ms": Checked(
-        _FROM_ONE, "heartbeats and the times of a silent broker follow from it"
-    ),
-    "ssl_cafile": Checked(_FILE, _NO_TLS),
-    "ssl_certfile": Checked(_FILE, _NO_TLS),
-    "ssl_context": Checked(
-        optional(
-            Kind("an instance of SSLContext", lambda value: isinstance(value, SSLContext)),
-            "{} or None",
+    ("key_deserializer", "value_deserializer"): Checked(
+        _or_none(
+            "a function, an instance of Deserializer",
+            lambda value: callable(value) or hasattr(value, "deserialize"),
         ),
-        _NO_TLS,
+        "each record fails, and `on_bad_record` may drop it",
     ),
-    "ssl_crlfile": Checked(_FILE, _NO_TLS),
-    "ssl_keyfile": Checked(_FILE, _NO_TLS),
-    "value_deserializer": Checked(_FUNCTION, _UNPROCESSED),
+    (
+        *("session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms"),
+        *("rebalance_timeout_ms", "request_timeout_ms", "max_poll_records"),
+    ): Checked(
+        Kind(f"a whole number, 1 to {_INT}", _is_from_one),
+        "poll loops, heartbeats and `health` follow these; with 0 or a text a member is removed"
+        " from its group in each rebalance, or polls without end",
+    ),
+    ("group_instance_id",): Checked(
+        _or_none("a text", lambda value: isinstance(value, str)),
+        "the process id of a static member follows from it",
+    ),
+    ("security_protocol",): Checked(
+        _choice("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+        "another text counts as PLAINTEXT, for all connections of the member",
+    ),
+    ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile"): Checked(
+        Kind(
+            "the path of a file that exists",
+            lambda value: not value or isfile(value),  # noqa: PTH113 no error
+        ),
+        "each attempt to connect fails, and nothing names the file",
+    ),
+    ("ssl_context",): Checked(
+        _or_none("an instance of SSLContext", lambda value: isinstance(value, SSLContext)),
+        "each attempt to connect fails, and nothing names the setting",
+    ),
 }
+CHECKED_SETTINGS: Final = {name: row for names, row in _CHECKED.items() for name in names}
+
+
+class CommonSettings(TypedDict, total=False):
+    """Settings that kafka-python and aiokafka have, as type checkers see them."""
+
+    client_id: str
+    group_instance_id: str | None
+    fetch_max_wait_ms: int
+    fetch_min_bytes: int
+    fetch_max_bytes: int
+    max_partition_fetch_bytes: int
+    request_timeout_ms: int
+    retry_backoff_ms: int
+    auto_offset_reset: Literal["earliest", "latest", "none"]
+    enable_auto_commit: bool
+    auto_commit_interval_ms: int
+    check_crcs: bool
+    isolation_level: Literal["read_uncommitted", "read_committed"]
+    metadata_max_age_ms: int
+    max_poll_interval_ms: int
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+    ssl_context: SSLContext | None
+    connections_max_idle_ms: int
+    exclude_internal_topics: bool
+    sasl_plain_username: str | None
+    sasl_plain_password: str | None
+    sasl_kerberos_service_name: str
+    sasl_kerberos_domain_name: str | None
+    sasl_oauth_token_provider: Any
 
 
 def split_keywords(
-    keywords: Mapping[str, Any], *, client: Mapping[str, object], fixed: Mapping[str, str]
+    keywords: Mapping[str, Any], *, client: Mapping[str, Any], fixed: Mapping[str, str]
 ) -> tuple[MemberKeywords, dict[str, Any]]:
     """Return the options of an assignor among keywords, and the settings of its client.
 
@@ -135,19 +159,16 @@ def split_keywords(
             raise refused(name, value, "a text that UTF-8 can encode")
     session_ms, default_ms = settings.get("session_timeout_ms"), client["heartbeat_interval_ms"]
     if session_ms is not None and "heartbeat_interval_ms" not in settings:
-        settings["heartbeat_interval_ms"] = max(1, min(cast("int", default_ms), session_ms // 3))
-    _check_times({**client, **settings})
+        settings["heartbeat_interval_ms"] = max(1, min(default_ms, session_ms // 3))
+    beat, session, poll = ({**client, **settings}.get(name) for name in _TIMES)
+    if why := heartbeat_problem((_TIMES[0], beat), (_TIMES[1], session)):
+        raise ConfigError(why)
+    if poll is not None and beat is not None and poll < beat:
+        raise ConfigError(
+            f"max_poll_interval_ms={poll} is below heartbeat_interval_ms={beat}; give the longest"
+            " time between polls"
+        )
     return cast("MemberKeywords", options), settings
-
-
-def _check_times(effective: Mapping[str, Any]) -> None:
-    checks = (
-        (heartbeat_problem, ("heartbeat_interval_ms", "session_timeout_ms")),
-        (poll_interval_problem, ("max_poll_interval_ms", "heartbeat_interval_ms")),
-    )
-    for problem, names in checks:
-        if why := problem(*((name, effective.get(name)) for name in names)):
-            raise ConfigError(why)
 
 
 def heartbeat_problem(interval: tuple[str, int | None], session: tuple[str, int | None]) -> str:
@@ -160,15 +181,3 @@ def heartbeat_problem(interval: tuple[str, int | None], session: tuple[str, int 
     if interval_ms is None or session_ms is None or interval_ms < session_ms:
         return ""
     return f"{name}={interval_ms} is not below {limit}={session_ms}; give at most a third of it"
-
-
-def poll_interval_problem(poll: tuple[str, int | None], beat: tuple[str, int | None]) -> str:
-    """Return why a member with these two settings, (name, ms), may never join, or "".
-
-    >>> poll_interval_problem(("max_poll_interval_ms", 8), ("heartbeat_interval_ms", 9))
-    'max_poll_interval_ms=8 is below heartbeat_interval_ms=9; give the longest time between polls'
-    """
-    (name, poll_ms), (limit, beat_ms) = poll, beat
-    if poll_ms is None or beat_ms is None or poll_ms >= beat_ms:
-        return ""
-    return f"{name}={poll_ms} is below {limit}={beat_ms}; give the longest time between polls"

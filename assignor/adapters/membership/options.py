@@ -228,18 +228,12 @@ class LevelOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberOptions:
-    """All options of a member.
+    """All options of a member, by groups.
 
     Attributes:
         topology: what the application processes; of several versions the highest.
         older: lower versions of the topology that this program can run, too.
         application_id: prefix of internal topics; None: the group id of the consumer.
-        identity: what the member reports about itself.
-        protocol: versions and rebalance protocol.
-        callbacks: what is called during a rebalance.
-        leading: how the member leads.
-        state: the state directory.
-        levels: finalized levels.
         settings: `num_standby_replicas=1` and others of `assignor.AssignmentConfig`.
     """
 
@@ -256,12 +250,7 @@ class MemberOptions:
 
 
 OPTION_GROUPS: Final[Mapping[str, Any]] = {
-    "identity": IdentityOptions,
-    "protocol": ProtocolOptions,
-    "callbacks": CallbackOptions,
-    "leading": LeaderOptions,
-    "state": StateOptions,
-    "levels": LevelOptions,
+    each.name: each.type for each in fields(MemberOptions) if each.type is each.default_factory
 }
 """Attribute of `MemberOptions` -> its class, whose fields are keyword options of a user."""
 
