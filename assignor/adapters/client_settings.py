@@ -52,12 +52,7 @@ _CHECKED: Final[Mapping[tuple[str, ...], Checked]] = {
     ),
     ("auto_offset_reset",): Checked(
         _choice("earliest", "latest", "none"),
-        "another text counts as none or latest: a task without a commit never begins, or skips"
-        " records",
-    ),
-    ("isolation_level",): Checked(
-        _choice("read_uncommitted", "read_committed"),
-        "records of aborted transactions are processed",
+        "another text counts as none: a task without a commit never begins",
     ),
     ("key_deserializer", "value_deserializer"): Checked(
         _or_none(
@@ -80,18 +75,18 @@ _CHECKED: Final[Mapping[tuple[str, ...], Checked]] = {
     ),
     ("security_protocol",): Checked(
         _choice("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
-        "another text counts as PLAINTEXT, for all connections of the member",
+        "kafka-python reads another text as PLAINTEXT, for all connections of the member",
     ),
     ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile"): Checked(
         Kind(
             "the path of a file that exists",
             lambda value: not value or isfile(value),  # noqa: PTH113 no error
         ),
-        "each attempt to connect fails, and nothing names the file",
+        "the file is missing for each attempt to connect, and the error is that no broker answers",
     ),
     ("ssl_context",): Checked(
         _or_none("an instance of SSLContext", lambda value: isinstance(value, SSLContext)),
-        "each attempt to connect fails, and nothing names the setting",
+        "each attempt to connect fails, and the error is that no broker answers",
     ),
 }
 CHECKED_SETTINGS: Final = {name: row for names, row in _CHECKED.items() for name in names}

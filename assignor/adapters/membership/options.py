@@ -128,12 +128,12 @@ class CallbackOptions:
     )
     observer: Observer | None = option(
         None,
-        "called with every step of a rebalance; see `assignor.observe`.",
+        "called with every step of a rebalance; see assignor.observe.",
         Kind("a function of one observation", lambda value: value is None or takes(value, 1)),
     )
     hooks: Sequence[RebalanceHook] | None = option(
         None,
-        "called with whole rebalances, such as metrics; see `assignor.observe`. A line in the log"
+        "called with whole rebalances, such as metrics; see assignor.observe. A line in the log"
         " besides, by `LoggingHook()`; to have it elsewhere, give another one.",
         Kind(
             "a list of instances of assignor.RebalanceHook, without async methods",

@@ -22,7 +22,6 @@ WRONG_OPTIONS = [
     ({"rebalance_protocol": "coperative"}, "'eager', 'cooperative'"),
     ({"auto_offset_reset": "earlyest"}, "give 'earliest', the nearest of 'earliest', 'latest'"),
     ({"security_protocol": "sasl_ssl "}, "give 'SASL_SSL', the nearest of 'PLAINTEXT', 'SSL'"),
-    ({"isolation_level": 1}, "give 'read_uncommitted' or 'read_committed'"),
     (
         {"session_timeout_ms": "6000"},
         "session_timeout_ms='6000' is refused; give a whole",
