@@ -14,8 +14,9 @@ from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.port import commit_existing_topics
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.aiokafka.settings import ConsumerSettings
+from assignor.adapters.client_settings import split_keywords
 from assignor.adapters.dropped import release_if_dropped
-from assignor.adapters.membership import MemberKeywords, documented, split_keywords
+from assignor.adapters.membership import MemberKeywords, documented
 from assignor.adapters.servers import check_servers
 from assignor.embedding import error_text
 from assignor.logs import line_logger
@@ -208,7 +209,6 @@ def streams_consumer(
     own, settings = split_keywords(
         options,
         client=_CLIENT_SETTINGS,
-        kinds=ConsumerSettings.__annotations__,
         fixed={
             "application_id": "it is the group_id",
             "partition_assignment_strategy": "aiokafka joins once for each assignor in it",

@@ -9,13 +9,14 @@ from typing import Any, Final, Unpack
 from kafka import KafkaConsumer
 from kafka.errors import IllegalStateError, KafkaError
 
+from assignor.adapters.client_settings import split_keywords
 from assignor.adapters.connecting import network_client
 from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.bounded import BoundedConsumer
 from assignor.adapters.kafka_python.port import check_may_close
 from assignor.adapters.kafka_python.settings import ConsumerSettings
-from assignor.adapters.membership import MemberKeywords, documented, split_keywords
+from assignor.adapters.membership import MemberKeywords, documented
 from assignor.adapters.processing import check_not_processing
 from assignor.adapters.servers import check_servers
 from assignor.adapters.threads import OneThread
@@ -164,7 +165,7 @@ def consumer_options(
     group_id: str,
     bootstrap_servers: str | Sequence[str],
     fixed: Mapping[str, str] = MappingProxyType({}),
-    more: Mapping[str, Any] = MappingProxyType({}),
+    more: Iterable[str] = (),
 ) -> ConsumerOptions:
     """Return the checked keywords, as those of the assignor and those of the client.
 
@@ -173,7 +174,7 @@ def consumer_options(
         group_id: of the consumer.
         bootstrap_servers: `host:port`, or several.
         fixed: further names that cannot be given -> why.
-        more: further settings that the result's `client` may have -> their types.
+        more: further settings that the result's `client` may have.
 
     Raises:
         TypeError: there is no group id.
@@ -184,7 +185,6 @@ def consumer_options(
     member, settings = split_keywords(
         keywords,
         client=dict.fromkeys(more) | KafkaConsumer.DEFAULT_CONFIG,
-        kinds={**ConsumerSettings.__annotations__, **more},
         fixed={**_FIXED, **fixed},
     )
     check_servers(bootstrap_servers, has_scheme=True)
