@@ -11,7 +11,8 @@ from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.errors import IllegalGenerationError, UnknownMemberIdError
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
-from assignor.adapters.aiokafka.port import AiokafkaPort, CoordinatorHooks
+from assignor.adapters.aiokafka.coordinator import CoordinatorHooks
+from assignor.adapters.aiokafka.port import AiokafkaPort
 from tests.assignor.adapters.members import AnyConsumer
 
 PARTITION = TopicPartition("words", 0)
@@ -58,7 +59,7 @@ def commit(error, meanwhile):
     async def run():
         coordinator = Coordinator(error, meanwhile)
         consumer = AnyConsumer(_coordinator=coordinator)
-        CoordinatorHooks(AiokafkaPort(consumer), lambda _: None).install()
+        CoordinatorHooks(AiokafkaPort(consumer), lambda _: None, lambda: None).install()
         with pytest.raises(error):
             await coordinator._do_commit_offsets(None, {PARTITION: OffsetAndMetadata(1, "")})
         return coordinator.generation, coordinator.member_id
