@@ -24,6 +24,7 @@ from aiokafka.coordinator.protocol import (
 )
 from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError
 
+from assignor.adapters.aiokafka.offset_fetch import raise_group_errors
 from assignor.adapters.aiokafka.port import HEARD, AiokafkaPort
 from assignor.adapters.membership import readable_metadata, unusable_answer
 from assignor.adapters.processing import deleted_topics
@@ -97,6 +98,7 @@ class CoordinatorHooks:
         coordinator._perform_assignment = readable  # noqa: SLF001 as above
         self._join_between_batches(coordinator)
         self._keep_membership(coordinator)
+        raise_group_errors(coordinator)
         _keep_heartbeats(coordinator, SilenceLog(self._port.unheard_s))
 
     def _join_between_batches(self, coordinator: Any) -> None:
@@ -199,6 +201,7 @@ def commit_existing_topics(consumer: Any) -> None:
     coordinator = getattr(consumer, "_coordinator", None)
     if coordinator is None or hasattr(coordinator, "_commit_all"):
         return
+    raise_group_errors(coordinator)  # before the first join, too
     commit = coordinator._commit_all = coordinator._do_commit_offsets  # noqa: SLF001 no hook for it
     client = consumer._client  # noqa: SLF001 as above; the consumer itself may be dropped
     gone: set[Any] = set()
