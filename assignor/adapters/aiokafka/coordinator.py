@@ -133,6 +133,12 @@ class CoordinatorHooks:
             token = _COMMITTED_AS.set(membership())
             try:
                 await commit(assignment, offsets)
+            except KafkaError:
+                # aiokafka commits in a task of its own, which nobody awaits once the caller has
+                # been cancelled, as by a time limit.
+                if (task := asyncio.current_task()) is not None:
+                    task.add_done_callback(_take_error)
+                raise
             finally:
                 _COMMITTED_AS.reset(token)
 
@@ -148,6 +154,12 @@ class CoordinatorHooks:
     def owned_by(self, member_id: str) -> tuple[TopicPartition, ...] | None:
         """Return what a member owns by the bytes that it joined with; None: they do not name it."""
         return owned_in(self._joined.get(member_id))
+
+
+def _take_error(task: asyncio.Task[Any]) -> None:
+    """Have asyncio not log the error of a task that nobody awaits."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _keep_heartbeats(coordinator: Any, silence: SilenceLog) -> None:
