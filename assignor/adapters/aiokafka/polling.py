@@ -10,13 +10,14 @@ is ended leaves the group: one that no longer polls would delay every rebalance 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import aclosing, suppress
-from typing import Any
+from typing import Any, cast
 
 from aiokafka.consumer.fetcher import OffsetResetStrategy
 from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
-from assignor.adapters.aiokafka.port import commit_existing_topics
+from assignor.adapters.aiokafka.coordinator import commit_existing_topics
+from assignor.adapters.aiokafka.port import AiokafkaPort
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.poll_arguments import (
     attached_member,
@@ -81,6 +82,7 @@ async def polled(
         fenced_after_s=lambda error: _patience_s(consumer, error),
     )
     fetcher = getattr(consumer, "_fetcher", None)
+    port = cast("AiokafkaPort", assignor.membership.followups.client)  # it is attached
     begun = getattr(getattr(fetcher, "_records", None), "begun", {})
     with own_resets(fetcher, _STRATEGY, OffsetResetStrategy.NONE) as before:
         engine = Engine(
@@ -91,7 +93,8 @@ async def polled(
         )
         async with aclosing(await_out(engine.batches())) as found:
             async for batch in found:
-                yield batch
+                with port.batch():
+                    yield batch
 
 
 async def _wait(ended: asyncio.Event, wait_s: float) -> None:
@@ -144,10 +147,10 @@ class ConsumerLoop(GroupConsumer):
 async def commit_next(consumer: Any, next_offsets: Mapping[Any, Any] | None = None) -> bool:
     """Commit what is processed; return False if other members own some of the partitions now.
 
-    They process again what was not committed. aiokafka rebalances while the application works, so
-    this may happen at every commit. It also returns False if no broker has answered within
-    `request_timeout_ms`; aiokafka's own `commit` would wait on. A topic that was deleted is left
-    out, and named in the log once.
+    They process again what was not committed. A loop of `polled` commits before the member joins; a
+    loop of your own may lose tasks at any time. It also returns False if no broker has answered
+    within `request_timeout_ms`; aiokafka's own `commit` would wait on. A topic that was deleted is
+    left out, and named in the log once.
 
     Args:
         consumer: a started `AIOKafkaConsumer`.
