@@ -12,7 +12,7 @@ from collections.abc import (
 )
 from contextlib import contextmanager
 from inspect import GEN_CLOSED, getgeneratorstate, isawaitable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from assignor.adapters.membership import EmbeddedMember
@@ -28,6 +28,11 @@ from assignor.embedding.loops import (
     TaskClient,
     TaskEngine,
 )
+
+COMMITS_ITSELF: Final = (
+    "the consumer commits records that are not processed yet; set enable_auto_commit=False"
+)
+"""Why state stores need `enable_auto_commit=False`."""
 
 _Result = TypeVar("_Result")
 

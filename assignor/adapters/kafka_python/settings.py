@@ -6,10 +6,11 @@ from typing import Any, Literal, TypedDict
 
 from kafka.serializer import Deserializer
 
+from assignor.adapters.consumer_options import SharedSettings
 from assignor.adapters.membership import FromOne, FromZero
 
 
-class ConsumerSettings(TypedDict, total=False):
+class ConsumerSettings(SharedSettings, total=False):
     """Settings that `streams_consumer` passes on; meanings and defaults are those of kafka-python.
 
     `streams_consumer` has parameters of its own for servers, group and assignors. A test compares
@@ -17,40 +18,22 @@ class ConsumerSettings(TypedDict, total=False):
     have more: they are accepted, and type checkers do not know them.
     """
 
-    client_id: str
     client_rack: str
-    group_instance_id: str | None
     key_deserializer: Callable[[Any], Any] | Deserializer | None
     value_deserializer: Callable[[Any], Any] | Deserializer | None
     enable_incremental_fetch_sessions: bool
-    fetch_max_wait_ms: FromZero
-    fetch_min_bytes: FromZero
-    fetch_max_bytes: FromOne
-    max_partition_fetch_bytes: FromOne
-    request_timeout_ms: FromOne
-    retry_backoff_ms: FromZero
     reconnect_backoff_ms: FromZero
     reconnect_backoff_max_ms: FromZero
     max_in_flight_requests_per_connection: FromOne
-    auto_offset_reset: Literal["earliest", "latest", "none"]
-    enable_auto_commit: bool
-    auto_commit_interval_ms: FromZero
     default_offset_commit_callback: Callable[..., object]
-    check_crcs: bool
-    isolation_level: Literal["read_uncommitted", "read_committed"]
     allow_auto_create_topics: bool
-    metadata_max_age_ms: FromZero
     client_dns_lookup: Literal["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"]
     max_poll_records: FromOne
-    max_poll_interval_ms: FromOne
-    session_timeout_ms: FromOne
-    heartbeat_interval_ms: FromOne
     receive_buffer_bytes: FromZero | None
     send_buffer_bytes: FromZero | None
     receive_message_max_bytes: FromOne
     socket_options: Sequence[tuple[int, int, int]]
     consumer_timeout_ms: float
-    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
     ssl_context: SSLContext | None
     ssl_check_hostname: bool
     ssl_cafile: str | None
@@ -61,7 +44,6 @@ class ConsumerSettings(TypedDict, total=False):
     ssl_ciphers: str | None
     api_version: tuple[int, ...] | None
     bootstrap_timeout_ms: FromOne
-    connections_max_idle_ms: FromOne
     metric_reporters: Sequence[Any]
     metrics_enabled: bool
     metrics_num_samples: FromOne
@@ -70,8 +52,6 @@ class ConsumerSettings(TypedDict, total=False):
     selector: Callable[[], Any]
     exclude_internal_topics: bool
     sasl_mechanism: str | None
-    sasl_plain_username: str | None
-    sasl_plain_password: str | None
     sasl_kerberos_name: Any
     sasl_kerberos_service_name: str
     sasl_kerberos_domain_name: str | None

@@ -20,8 +20,8 @@ from assignor import (
     Topology,
     TopologyError,
 )
+from assignor.adapters.application import signals_as
 from assignor.adapters.kafka_python import StreamsApplication, commit_next, streams_consumer
-from assignor.adapters.kafka_python.application import signals_as_event
 from assignor.adapters.kafka_python.port import guard_threads
 from system_tests.broker import BrokerConfig, running_broker
 
@@ -154,7 +154,8 @@ def test_the_second_signal_ends_an_application_at_once():
     before = {each: signal.signal(each, lambda *_: ends.append(None)) for each in numbers}
     try:
         for number in numbers:
-            with signals_as_event() as event:
+            event = threading.Event()
+            with signals_as(event.set):
                 signal.raise_signal(number)
                 assert event.is_set()
                 assert ends == []
@@ -170,7 +171,8 @@ def test_the_second_signal_ends_an_application_at_once():
 def test_a_signal_ends_a_process_that_a_handler_has_forked():
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
-        with signals_as_event() as event:
+        event = threading.Event()
+        with signals_as(event.set):
             child = os.fork()
             if child == 0:
                 signal.raise_signal(signal.SIGTERM)

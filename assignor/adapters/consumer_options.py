@@ -1,0 +1,108 @@
+"""Keywords of a consumer: options of the member, settings of the client, and both checked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, Literal, TypedDict
+
+from assignor.adapters.membership import FromOne, FromZero, MemberKeywords, split_keywords
+from assignor.adapters.servers import check_servers
+
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class SharedSettings(TypedDict, total=False):
+    """Settings that all clients have, under the same names in kafka-python and aiokafka."""
+
+    client_id: str
+    group_instance_id: str | None
+    fetch_max_wait_ms: FromZero
+    fetch_min_bytes: FromZero
+    fetch_max_bytes: FromOne
+    max_partition_fetch_bytes: FromOne
+    request_timeout_ms: FromOne
+    retry_backoff_ms: FromZero
+    auto_offset_reset: Literal["earliest", "latest", "none"]
+    enable_auto_commit: bool
+    auto_commit_interval_ms: FromZero
+    check_crcs: bool
+    metadata_max_age_ms: FromZero
+    max_poll_interval_ms: FromOne
+    session_timeout_ms: FromOne
+    heartbeat_interval_ms: FromOne
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+    connections_max_idle_ms: FromOne
+    isolation_level: Literal["read_uncommitted", "read_committed"]
+    sasl_plain_username: str | None
+    sasl_plain_password: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSettings:
+    """Settings that the consumer of a client library has.
+
+    Attributes:
+        defaults: name -> default of the client.
+        kinds: name -> declared type; settings of a later client may be missing.
+        fixed: name that cannot be given -> why, or what to give.
+        has_scheme: servers may have a scheme, such as `PLAINTEXT://`.
+    """
+
+    defaults: Mapping[str, object]
+    kinds: Mapping[str, Any]
+    fixed: Mapping[str, str]
+    has_scheme: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerOptions:
+    """What the keywords of `streams_consumer` and `StreamsApplication` say.
+
+    Attributes:
+        member: options of the assignor.
+        client: settings of the consumer, as given, with group and servers.
+        producer: settings that only a producer has.
+    """
+
+    member: MemberKeywords
+    client: Mapping[str, Any]
+    producer: Mapping[str, Any] = field(default_factory=dict)
+
+
+def consumer_options(
+    keywords: Mapping[str, Any],
+    settings: ClientSettings,
+    *,
+    group_id: str,
+    bootstrap_servers: str | Sequence[str],
+    fixed: Mapping[str, str] = _NONE,
+    producer: Mapping[str, Any] = _NONE,
+) -> ConsumerOptions:
+    """Return the checked keywords, as those of the assignor and those of the client.
+
+    Args:
+        keywords: as a user gave them.
+        settings: of the client.
+        group_id: of the consumer.
+        bootstrap_servers: `host:port`, or several.
+        fixed: further names that cannot be given -> why.
+        producer: further settings, of a producer -> their types.
+
+    Raises:
+        TypeError: there is no group id.
+        ConfigError: a name is unknown, or a value is wrong, `bootstrap_servers` included.
+    """
+    if group_id is None:
+        raise TypeError("group_id=None: a consumer without a group gets no tasks; give a group_id")
+    member, given = split_keywords(
+        keywords,
+        client={**dict.fromkeys(producer), **settings.defaults},
+        kinds={**settings.kinds, **producer},
+        fixed={"application_id": "it is the group_id", **settings.fixed, **fixed},
+    )
+    check_servers(bootstrap_servers, has_scheme=settings.has_scheme)
+    member.setdefault("rack", given.get("client_rack") or None)
+    servers = {"group_id": group_id, "bootstrap_servers": bootstrap_servers}
+    client = {name: value for name, value in given.items() if name in settings.defaults}
+    more = {name: value for name, value in given.items() if name not in settings.defaults}
+    return ConsumerOptions(member=member, client=client | servers, producer=more)
