@@ -37,6 +37,19 @@ class SharedSettings(TypedDict, total=False):
     sasl_plain_password: str | None
 
 
+class ProducerSettings(TypedDict, total=False):
+    """Settings of the `KafkaProducer` of changelogs and outputs, beside those of a consumer."""
+
+    batch_size: int
+    compression_type: str | None
+    delivery_timeout_ms: float
+    linger_ms: float
+    max_block_ms: float
+    max_request_size: FromOne
+    retries: float
+    transaction_timeout_ms: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
     """Settings that the consumer of a client library has.
@@ -101,7 +114,8 @@ def consumer_options(
         fixed={"application_id": "it is the group_id", **settings.fixed, **fixed},
     )
     check_servers(bootstrap_servers, has_scheme=settings.has_scheme)
-    member.setdefault("rack", given.get("client_rack") or None)
+    if rack := given.get("client_rack"):
+        member.setdefault("rack", rack)
     servers = {"group_id": group_id, "bootstrap_servers": bootstrap_servers}
     client = {name: value for name, value in given.items() if name in settings.defaults}
     more = {name: value for name, value in given.items() if name not in settings.defaults}

@@ -8,10 +8,11 @@ is ended leaves the group: one that no longer polls would delay every rebalance 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import aclosing, suppress
-from typing import Any
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from contextlib import aclosing, contextmanager, suppress
+from typing import Any, TypeVar
 
+from aiokafka import TopicPartition as ClientPartition
 from aiokafka.consumer.fetcher import OffsetResetStrategy
 from aiokafka.errors import KafkaError
 
@@ -29,6 +30,8 @@ from assignor.config import refused
 from assignor.embedding import COMMIT_METADATA, MemberStopped
 from assignor.embedding.loops import CLOSED, Batch, Engine, PollLoop, log_late_commit
 from assignor.errors import ConfigError
+
+_Engine = TypeVar("_Engine", bound=Engine)
 
 POLL_MS = 1000
 # How much later than its timeout a call returns at most.
@@ -69,9 +72,24 @@ async def polled(
     assignor = attached_member(
         StreamsAssignor, assignor, consumer, getattr(consumer, "_partition_assignment_strategy", ())
     )
-    _check_arguments(consumer, timeout_ms, stop)
-    name_unreadable_records(consumer)
+    check_arguments(consumer, timeout_ms, stop)
     ended = stop or asyncio.Event()
+    with consumer_engine(Engine, consumer, assignor, timeout_ms, ended) as engine:
+        async with aclosing(await_out(engine.batches())) as found:
+            async for batch in found:
+                yield batch
+
+
+@contextmanager
+def consumer_engine(
+    kind: type[_Engine],
+    consumer: Any,
+    assignor: StreamsAssignor,
+    timeout_ms: int,
+    ended: asyncio.Event,
+) -> Iterator[_Engine]:
+    """Yield the loop over a consumer, which resets lost positions itself meanwhile."""
+    name_unreadable_records(consumer)
     loop = PollLoop(
         max_poll_interval_ms=getattr(consumer, "_max_poll_interval_ms", _NO_LIMIT_MS),
         max_poll_records=getattr(consumer, "_max_poll_records", None),
@@ -81,15 +99,9 @@ async def polled(
     fetcher = getattr(consumer, "_fetcher", None)
     begun = getattr(getattr(fetcher, "_records", None), "begun", {})
     with own_resets(fetcher, _STRATEGY, OffsetResetStrategy.NONE) as before:
-        engine = Engine(
-            ConsumerLoop(consumer, assignor, timeout_ms, begun, OffsetResetStrategy.to_str(before)),
-            loop,
-            ended.is_set,
-            lambda wait_s: _wait(ended, wait_s),
-        )
-        async with aclosing(await_out(engine.batches())) as found:
-            async for batch in found:
-                yield batch
+        reset = OffsetResetStrategy.to_str(before)
+        client = ConsumerLoop(consumer, assignor, timeout_ms, begun, reset)
+        yield kind(client, loop, ended.is_set, lambda wait_s: _wait(ended, wait_s))
 
 
 async def _wait(ended: asyncio.Event, wait_s: float) -> None:
@@ -99,15 +111,18 @@ async def _wait(ended: asyncio.Event, wait_s: float) -> None:
 
 
 class ConsumerLoop(GroupConsumer):
-    """`LoopClient` of an `AIOKafkaConsumer`."""
+    """`TaskClient` of an `AIOKafkaConsumer`."""
 
-    async def poll(self, max_records: int | None, *, waits: bool) -> Batch:  # noqa: ARG002 it does
+    partition = ClientPartition
+
+    async def poll(self, max_records: int | None, *, waits: bool) -> Batch:
         """Return what `getmany` does, or nothing: in a rebalance its own timeout does not count."""
         size = {} if max_records is None else {"max_records": max_records}
+        timeout_ms = self.timeout_ms if waits else 0
         self.begun.clear()
         try:
-            async with asyncio.timeout(self.timeout_ms / 1000 + _LATE_S) as limit:
-                batch: Batch = await self.consumer.getmany(timeout_ms=self.timeout_ms, **size)
+            async with asyncio.timeout(timeout_ms / 1000 + _LATE_S) as limit:
+                batch: Batch = await self.consumer.getmany(timeout_ms=timeout_ms, **size)
                 return batch
         except TimeoutError:
             if not limit.expired():
@@ -128,6 +143,10 @@ class ConsumerLoop(GroupConsumer):
         starts = await self.consumer.beginning_offsets([*partitions])
         ends = await self.consumer.end_offsets([*partitions])
         return {each: (starts[each], ends[each]) for each in partitions}
+
+    async def commit(self, next_offsets: Mapping[Any, int]) -> bool:
+        """Commit offsets; return False if they have to be committed again."""
+        return await commit_next(self.consumer, next_offsets)
 
 
 async def commit_next(consumer: Any, next_offsets: Mapping[Any, Any] | None = None) -> bool:
@@ -167,8 +186,8 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, Any] | None = No
     return True
 
 
-def _check_arguments(consumer: Any, timeout_ms: object, stop: object) -> None:
-    """Check what `polled` is given."""
+def check_arguments(consumer: Any, timeout_ms: object, stop: object) -> None:
+    """Check what `polled` and `run_tasks` are given."""
     if not isinstance(stop, asyncio.Event | None):
         raise refused("stop", stop, "an asyncio.Event")
     check_timeout("timeout_ms", timeout_ms)

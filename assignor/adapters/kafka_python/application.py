@@ -11,7 +11,7 @@ from assignor.adapters.application import (
     ApplicationPort,
     BlockingApplication,
 )
-from assignor.adapters.consumer_options import ConsumerOptions, consumer_options
+from assignor.adapters.consumer_options import ConsumerOptions, ProducerSettings, consumer_options
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.changelogs import KafkaChangelogs
 from assignor.adapters.kafka_python.consumer import (
@@ -19,9 +19,9 @@ from assignor.adapters.kafka_python.consumer import (
     StreamsConsumer,
     connected_consumer,
 )
-from assignor.adapters.kafka_python.port import check_may_close
+from assignor.adapters.kafka_python.port import check_closing_thread
 from assignor.adapters.kafka_python.processing import run_tasks
-from assignor.adapters.kafka_python.settings import ConsumerSettings, ProducerSettings
+from assignor.adapters.kafka_python.settings import ConsumerSettings
 from assignor.adapters.membership import ApplicationMemberKeywords, documented
 from assignor.embedding import StateStore, TaskState
 from assignor.embedding.bad_records import BadRecordAction, OnBadRecord
@@ -51,7 +51,7 @@ PORT: Final = ApplicationPort(
     open_changelogs=open_changelogs,
     new_consumer=connected_consumer,
     run_tasks=run_tasks,
-    check_may_close=check_may_close,
+    check_may_close=check_closing_thread,
 )
 
 

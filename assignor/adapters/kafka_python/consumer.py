@@ -16,7 +16,7 @@ from assignor.adapters.consumer_options import (
 from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.bounded import BoundedConsumer
-from assignor.adapters.kafka_python.port import check_may_close
+from assignor.adapters.kafka_python.port import check_closing_thread
 from assignor.adapters.kafka_python.settings import ConsumerSettings
 from assignor.adapters.membership import MemberKeywords, documented
 from assignor.adapters.processing import check_not_processing
@@ -129,7 +129,7 @@ class StreamsConsumer(BoundedConsumer):
         """
         if self._polling.is_forked:
             return
-        check_may_close(self, self.assignor.listener)
+        check_closing_thread(self, self.assignor.listener)
         self._dropped.detach()
         if timeout_ms is None and self._coordinator.rebalance_in_progress():
             timeout_ms = min(_LEAVE_MS, self.config["request_timeout_ms"])

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from ssl import SSLContext
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from kafka.serializer import Deserializer
 
-from assignor.adapters.consumer_options import SharedSettings
+from assignor.adapters.consumer_options import ProducerSettings, SharedSettings
 from assignor.adapters.membership import FromOne, FromZero
 
 
@@ -59,19 +59,6 @@ class ConsumerSettings(SharedSettings, total=False):
     proxy_url: str | None
     socks5_proxy: str | None
     kafka_client: Callable[..., Any]
-
-
-class ProducerSettings(TypedDict, total=False):
-    """Settings of the `KafkaProducer` of changelogs and outputs, beside those of a consumer."""
-
-    batch_size: int
-    compression_type: str | None
-    delivery_timeout_ms: float
-    linger_ms: float
-    max_block_ms: float
-    max_request_size: FromOne
-    retries: float
-    transaction_timeout_ms: int
 
 
 class ChangelogSettings(ConsumerSettings, ProducerSettings, total=False):
