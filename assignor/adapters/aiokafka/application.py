@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack, nullcontext
-from typing import TYPE_CHECKING, Any, Final, Self, Unpack
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, Unpack
 
 from assignor.adapters.aiokafka.consumer import CLIENT_SETTINGS, StreamsConsumer, new_consumer
 from assignor.adapters.aiokafka.processing import on_a_thread, run_tasks
@@ -161,6 +161,10 @@ class StreamsApplication(Application):
     async def _end(self) -> None:
         async with self._running:
             await self._resources.aclose()
+
+    def __enter__(self) -> NoReturn:
+        """Refuse `with`, whose end cannot be awaited."""
+        raise TypeError("this application has coroutines; use `async with`")
 
     async def __aenter__(self) -> Self:
         """Start, and return this."""
