@@ -14,7 +14,8 @@ Use this page if you write your own loop, or want to know what the loops of this
 something fails. One engine (`assignor/embedding/loops`) decides for all of them by these tables:
 `polled` and `commit_next` of kafka-python and aiokafka, `run_tasks` and `StreamsApplication` of all
 clients, and, where confluent-kafka leaves a choice, the `Consumer` of `assignor.adapters.confluent`
-and a Quix application. [Each loop](#what-each-loop-does) has a column below. To leave out records that cannot be read, and process all others:
+and a Quix application. [Each loop](#what-each-loop-does) has a column below. To leave out records
+that cannot be read, and process all others:
 
 ```python
 from kafka import TopicPartition
