@@ -8,6 +8,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
 
@@ -129,7 +130,8 @@ async def on_a_thread(
         call: may block.
         on_cancel: called when this is cancelled, so that the call ends soon.
     """
-    work = asyncio.ensure_future(asyncio.to_thread(call))
+    # A future, not a task: what the call raises, such as SystemExit, is raised here first.
+    work = asyncio.get_running_loop().run_in_executor(None, copy_context().run, call)
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
