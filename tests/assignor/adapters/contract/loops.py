@@ -258,6 +258,11 @@ class AiokafkaTasks(Aiokafka):
     has_stores = has_slices = True
     has_sizes = False
 
+    def assign(self, partitions, gone, *, is_lost=False):
+        # All begin at committed offsets: what was passed over after the last commit comes again.
+        self.passed_here = set()
+        super().assign(partitions, gone, is_lost=is_lost)
+
     async def _poll(self):
         await aiokafka_adapter.run_tasks(
             self.consumer,
