@@ -89,6 +89,7 @@ async def delayed(record, state):
         ({"enable_auto_commit": True}, ConfigError, "set enable_auto_commit=False"),
         ({"stores": ["counts"]}, TypeError, "of type str, no state store"),
         ({"stores": 5}, TypeError, "stores is 5; give a list of stores"),
+        ({"topology": None}, ConfigError, "topology=None is refused; give an assignor.Topology"),
         ({"max_poll_records": 0}, ConfigError, "max_poll_records=0 is refused"),
         ({"bootstrap_servers": "::"}, ConfigError, "bootstrap_servers='::' is refused"),
         ({"handle": None}, ConfigError, "handle=None is refused; give a function of a record"),

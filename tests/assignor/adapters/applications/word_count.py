@@ -32,9 +32,9 @@ def count(record, state):
     state[COUNTS].put(word, state[COUNTS].get(word, 0) + 1)
 
 
-def made(client, handle=count, **options):
+def made(client, handle=count, topology=TOPOLOGY, **options):
     given = {"group_id": "app", "stores": [COUNTS], "bootstrap_servers": "127.0.0.1:1"}
-    return CLIENTS[client](TOPOLOGY, handle, **given | options)
+    return CLIENTS[client](topology, handle, **given | options)
 
 
 def counted(app, partitions):
