@@ -17,8 +17,7 @@ from kafka.errors import UnknownTopicOrPartitionError
 
 from assignor.adapters.confluent.errors import commit_error, message_error
 from assignor.adapters.confluent.handover import DeferredListener
-from assignor.adapters.confluent.messages import by_partition
-from assignor.adapters.confluent.offsets import partition_of
+from assignor.adapters.confluent.offsets import by_partition, partition_of
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.kafka_python import topic_id
 from assignor.adapters.poll_arguments import stop_event
@@ -39,7 +38,8 @@ if TYPE_CHECKING:  # it reads by what is here
 _log = line_logger(__name__)
 
 _POLL_S: Final = 1.0
-_MAX_RECORDS: Final = 500
+MAX_RECORDS: Final = 500
+"""Most records of a poll of `run_tasks`, by default."""
 # Of the second one the loop says for which record, or after how many.
 _QUIET: Final = frozenset({KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED})
 _SETTING_NAMES: Final = MappingProxyType(
@@ -61,7 +61,7 @@ def run_tasks(
     handle: Handler,
     *,
     timeout: float = _POLL_S,
-    max_records: int = _MAX_RECORDS,
+    max_records: int = MAX_RECORDS,
     stop: threading.Event | None = None,
 ) -> None:
     """Poll, restore tasks, process their records and commit, until the member has to stop.
