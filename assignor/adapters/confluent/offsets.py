@@ -168,10 +168,15 @@ class StoredOffsets:
         return position
 
     def begun(self, partition: TopicPartition) -> int:
-        """Return the offset at which reading begins; below 0: librdkafka has to look it up."""
+        """Return where reading begins if nothing is committed; below 0: that is unknown.
+
+        A committed offset need not be committed again, and may be one of a former topic.
+        """
         with self._lock:
-            position = self._begun.get(partition)
-        return OFFSET_INVALID if position is None else int(position.offset)
+            if (position := self._begun.get(partition)) is None:
+                return OFFSET_INVALID
+            is_committed = self._committed_offset(partition) >= 0
+        return OFFSET_INVALID if is_committed else int(position.offset)
 
     def last(self, partitions: Iterable[TopicPartition]) -> list[Position]:
         """Return where partitions are read again of which it is unknown what was returned.
