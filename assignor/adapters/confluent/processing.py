@@ -17,8 +17,7 @@ from kafka.errors import UnknownTopicOrPartitionError
 
 from assignor.adapters.confluent.errors import commit_error, message_error
 from assignor.adapters.confluent.handover import DeferredListener
-from assignor.adapters.confluent.messages import by_partition
-from assignor.adapters.confluent.offsets import partition_of
+from assignor.adapters.confluent.offsets import by_partition, partition_of
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.kafka_python import topic_id
 from assignor.adapters.poll_arguments import stop_event
@@ -39,7 +38,8 @@ if TYPE_CHECKING:  # it reads by what is here
 _log = line_logger(__name__)
 
 _POLL_S: Final = 1.0
-_MAX_RECORDS: Final = 500
+MAX_RECORDS: Final = 500
+"""Most records of a poll of `run_tasks`, by default."""
 # Of the second one the loop says for which record, or after how many.
 _LEFT: Final = KafkaError._MAX_POLL_EXCEEDED
 _QUIET: Final = frozenset({KafkaError._PARTITION_EOF, _LEFT})
@@ -62,7 +62,7 @@ def run_tasks(
     handle: Handler,
     *,
     timeout: float = _POLL_S,
-    max_records: int = _MAX_RECORDS,
+    max_records: int = MAX_RECORDS,
     stop: threading.Event | None = None,
 ) -> None:
     """Poll, restore tasks, process their records and commit, until the member has to stop.
@@ -180,10 +180,17 @@ class ConsumerLoop:
         return self._consumer._serving.read
 
     def positions(self) -> Mapping[Any, int]:
-        """Return partition -> position, of those that have one."""
+        """Return partition -> position, of those that have one.
+
+        librdkafka has none until it returns a record: it is where reading begins.
+        """
         read = [Position(*each) for each in sorted(self._consumer._serving.read)]
         found = self._consumer.position(read) if read else []
-        return {partition_of(each): each.offset for each in found if each.offset >= 0}
+        begun = self._consumer._commits.stored.begun
+        offsets = {
+            (where := partition_of(p)): p.offset if p.offset >= 0 else begun(where) for p in found
+        }
+        return {where: offset for where, offset in offsets.items() if offset >= 0}
 
     def begins(self, partitions: Collection[Any]) -> Mapping[Any, int]:
         """Return where these partitions are read again, as nobody has what was read of them."""

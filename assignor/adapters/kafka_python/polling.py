@@ -12,7 +12,6 @@ pause between two polls that is longer than the session timeout can cost the mem
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from typing import Any
 from uuid import UUID
@@ -72,6 +71,8 @@ class SilenceWatch:
 class ConsumerLoop(GroupConsumer):
     """`TaskClient` of a `KafkaConsumer`; arguments as `GroupConsumer`."""
 
+    partition = ClientPartition
+
     def __init__(
         self, consumer: Any, assignor: StreamsAssignor, timeout_ms: int, reset: str
     ) -> None:
@@ -128,19 +129,6 @@ class ConsumerLoop(GroupConsumer):
         own = {ClientPartition(*each): at for each, at in offsets.items()}
         super().seek(own)
         drop_fetched(self.consumer, own.keys())
-
-    def paused(self) -> AbstractSet[Any]:
-        """Return the partitions of which nothing is fetched."""
-        found: AbstractSet[Any] = self.consumer.paused()
-        return found
-
-    def pause(self, partitions: AbstractSet[Any]) -> None:
-        """Fetch nothing of these partitions."""
-        self.consumer.pause(*map(ClientPartition._make, sorted(partitions)))
-
-    def resume(self, partitions: AbstractSet[Any]) -> None:
-        """Fetch these partitions again."""
-        self.consumer.resume(*map(ClientPartition._make, sorted(partitions)))
 
     def commit(self, next_offsets: Mapping[Any, int]) -> bool:
         """Commit offsets; return False if they have to be committed again."""
