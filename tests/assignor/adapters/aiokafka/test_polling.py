@@ -1,6 +1,7 @@
 """The poll loop of aiokafka: ends on fatal errors, retries after others."""
 
 import asyncio
+from contextlib import nullcontext
 from functools import partial
 from types import SimpleNamespace
 
@@ -44,8 +45,9 @@ class Consumer:
 
 
 def assignor(*, failed=None, shutdown=False):
+    port = SimpleNamespace(loop=nullcontext, polling=nullcontext, joins_soon=False)
     return SimpleNamespace(
-        membership=SimpleNamespace(has_left=lambda: True),
+        membership=SimpleNamespace(has_left=lambda: True, followups=SimpleNamespace(client=port)),
         failed=failed,
         shutdown_requested=shutdown,
         check_attached_to=lambda _: None,
