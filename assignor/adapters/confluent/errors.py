@@ -41,6 +41,10 @@ _LOCAL: Final = MappingProxyType(
 # Refused commits, as kafka-python's coordinator raises them.
 _COMMITS: Final = MappingProxyType(
     {
+        # Of this package: the member has given the partition up, has ended, or is closed.
+        KafkaError._ASSIGNMENT_LOST: CommitFailedError,
+        KafkaError._FATAL: CommitFailedError,
+        KafkaError._DESTROY: CommitFailedError,
         KafkaError.ILLEGAL_GENERATION: CommitFailedError,
         KafkaError.UNKNOWN_MEMBER_ID: CommitFailedError,
         KafkaError.REBALANCE_IN_PROGRESS: RebalanceInProgressError,
@@ -81,7 +85,7 @@ def kafka_error(error: BaseException, what: str) -> KafkaError:
 def commit_error(error: KafkaError) -> ClientError:
     """Return the error of a commit as that of kafka-python, by which poll loops decide.
 
-    Errors of librdkafka's own codes are of the client or its connections: no broker has answered.
+    Other errors of librdkafka's own codes are of its connections: no broker has answered.
     """
     code = error.code()
     kind = _COMMITS.get(code) or (for_code(code) if code >= _UNKNOWN else KafkaTimeoutError)

@@ -26,6 +26,8 @@ _SHARE: Final = 0.5
 _MAX_PAUSE_S: Final = MappingProxyType({Step.POLL: 10.0, Step.PROCESS: 1.0})
 # A slow record is named at most so often for each partition.
 _NAMED_EACH_S: Final = 60.0
+# So many slow records are counted, the last ones.
+_MAX_COUNTED: Final = 1000
 _REMEDY: Final = "raise the limit, or make the function faster"
 _AGAIN: Final = (
     "that was so at least {times} times, and is repeated without end: each time the members process"
@@ -105,9 +107,9 @@ class PollLoop:
         self._delivered_s = now()
         self._delivered = 0
         self._record_s = 0.0
-        # Partition -> when a slow record of it was named; offset of the last one, how often it was.
+        # Partition -> when a slow record of it was named; slow records -> how often they were.
         self._named_s: dict[TopicPartition, float] = {}
-        self._attempts: dict[TopicPartition, tuple[int, int]] = {}
+        self._attempts: dict[tuple[TopicPartition, int], int] = {}
         # Since the last poll: the longest call, all calls together (None: they are not measured),
         # and whether a record above the limit was noted.
         self._longest_s, self._is_noted = 0.0, False
@@ -205,9 +207,7 @@ class PollLoop:
             return ""
         self._is_noted = True
         self.slow[where] = offset
-        last, times = self._attempts.get(where, (offset, 0))
-        times = times + 1 if last == offset else 1
-        self._attempts[where] = offset, times
+        times = self._count(where, offset)
         if times == 1 and now_s - self._named_s.get(where, -inf) < _NAMED_EACH_S:
             return ""
         self._named_s[where] = now_s
@@ -222,6 +222,14 @@ class PollLoop:
             return f"{says}; {_AGAIN.format(times=times)}"
         _log.warning("%s; %s", says, _REMEDY)
         return ""
+
+    def _count(self, where: TopicPartition, offset: int) -> int:
+        """Return how often a record was slow; others may be slow before it begins again."""
+        times = self._attempts.pop((where, offset), 0) + 1
+        self._attempts[where, offset] = times
+        if len(self._attempts) > _MAX_COUNTED:
+            self._attempts.pop(next(iter(self._attempts)))
+        return times
 
     def failed(self, step: Step, error: BaseException, **facts: bool) -> Reaction:
         """Return what to do after an error; `facts` are fields of `LoopFacts`."""

@@ -105,6 +105,7 @@ def test_the_leader_asks_when_it_assigns():
     assert consumer._client.asked == 1
 
 
+@pytest.mark.usefixtures("clock")
 def test_offsets_of_a_deleted_topic_are_not_waited_for(monkeypatch):
     """aiokafka asks for them until `request_timeout_ms` is over, and the loop polls nothing."""
     monkeypatch.setattr(polling, "_RANGES_S", 0)
