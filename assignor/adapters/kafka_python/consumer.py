@@ -8,6 +8,7 @@ from typing import Any, Final, Unpack
 
 from kafka import KafkaConsumer
 from kafka.errors import IllegalStateError, KafkaError
+from kafka.serializer import Deserializer
 
 from assignor.adapters.client_settings import split_keywords
 from assignor.adapters.connecting import network_client
@@ -186,6 +187,7 @@ def consumer_options(
         keywords,
         client=dict.fromkeys(more) | KafkaConsumer.DEFAULT_CONFIG,
         fixed={**_FIXED, **fixed},
+        instances=(Deserializer,),
     )
     check_servers(bootstrap_servers, has_scheme=True)
     member.setdefault("rack", settings.get("client_rack") or None)
