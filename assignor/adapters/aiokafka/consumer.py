@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import ConsumerStoppedError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
-from assignor.adapters.aiokafka.port import commit_existing_topics
+from assignor.adapters.aiokafka.coordinator import commit_existing_topics
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.aiokafka.settings import ConsumerSettings
 from assignor.adapters.client_settings import split_keywords

@@ -10,13 +10,14 @@ is ended leaves the group: one that no longer polls would delay every rebalance 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import aclosing, suppress
-from typing import Any
+from typing import Any, cast
 
 from aiokafka.consumer.fetcher import OffsetResetStrategy
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
-from assignor.adapters.aiokafka.port import commit_existing_topics
+from assignor.adapters.aiokafka.coordinator import commit_existing_topics
+from assignor.adapters.aiokafka.port import AiokafkaPort
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.poll_arguments import (
     attached_member,
@@ -33,6 +34,8 @@ from assignor.errors import ConfigError
 POLL_MS = 1000
 # How much later than its timeout a call returns at most.
 _LATE_S = 0.5
+# How long an election may take. The loop tries again after that, and reads other topics meanwhile.
+_RANGES_S = 5.0
 _UNKNOWN = "UnknownError"
 _NO_LIMIT_MS = 2**31 - 1
 # Where aiokafka has what to do with a lost position; there is no public way.
@@ -79,6 +82,7 @@ async def polled(
         fenced_after_s=lambda error: _patience_s(consumer, error),
     )
     fetcher = getattr(consumer, "_fetcher", None)
+    port = cast("AiokafkaPort", assignor.membership.followups.client)  # it is attached
     begun = getattr(getattr(fetcher, "_records", None), "begun", {})
     with own_resets(fetcher, _STRATEGY, OffsetResetStrategy.NONE) as before:
         engine = Engine(
@@ -89,7 +93,8 @@ async def polled(
         )
         async with aclosing(await_out(engine.batches())) as found:
             async for batch in found:
-                yield batch
+                with port.batch():
+                    yield batch
 
 
 async def _wait(ended: asyncio.Event, wait_s: float) -> None:
@@ -123,20 +128,29 @@ class ConsumerLoop(GroupConsumer):
         """Return partition -> its first offset, and the one behind its last.
 
         Raises:
-            KafkaError: the cluster does not answer.
+            KafkaError: the cluster does not answer in time, or a topic was deleted: aiokafka itself
+                would ask on for `request_timeout_ms`.
         """
-        starts = await self.consumer.beginning_offsets([*partitions])
-        ends = await self.consumer.end_offsets([*partitions])
+        try:
+            async with asyncio.timeout(_RANGES_S):
+                starts = await self.consumer.beginning_offsets([*partitions])
+                ends = await self.consumer.end_offsets([*partitions])
+        except TimeoutError:
+            listed = ", ".join(f"{topic} [{number}]" for topic, number in sorted(partitions))
+            raise KafkaTimeoutError(
+                f"the offsets of {listed} are not known within {_RANGES_S:g} s: they do not exist, "
+                "have no leader, or no broker answers"
+            ) from None
         return {each: (starts[each], ends[each]) for each in partitions}
 
 
 async def commit_next(consumer: Any, next_offsets: Mapping[Any, Any] | None = None) -> bool:
     """Commit what is processed; return False if other members own some of the partitions now.
 
-    They process again what was not committed. aiokafka rebalances while the application works, so
-    this may happen at every commit. It also returns False if no broker has answered within
-    `request_timeout_ms`; aiokafka's own `commit` would wait on. A topic that was deleted is left
-    out, and named in the log once.
+    They process again what was not committed. A loop of `polled` commits before the member joins; a
+    loop of your own may lose tasks at any time. It also returns False if no broker has answered
+    within `request_timeout_ms`; aiokafka's own `commit` would wait on. A topic that was deleted is
+    left out, and named in the log once.
 
     Args:
         consumer: a started `AIOKafkaConsumer`.

@@ -168,6 +168,12 @@ class StoredOffsets:
             self._begun[partition] = position
         return position
 
+    def begun(self, partition: TopicPartition) -> int:
+        """Return the offset at which reading begins; below 0: librdkafka has to look it up."""
+        with self._lock:
+            position = self._begun.get(partition)
+        return OFFSET_INVALID if position is None else int(position.offset)
+
     def last(self, partitions: Iterable[TopicPartition]) -> list[Position]:
         """Return where partitions are read again of which it is unknown what was returned.
 

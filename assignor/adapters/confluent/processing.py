@@ -175,10 +175,17 @@ class ConsumerLoop:
         return self._consumer._serving.read
 
     def positions(self) -> Mapping[Any, int]:
-        """Return partition -> position, of those that have one."""
+        """Return partition -> position, of those that have one.
+
+        librdkafka has none until it returns a record: it is where reading begins.
+        """
         read = [Position(*each) for each in sorted(self._consumer._serving.read)]
         found = self._consumer.position(read) if read else []
-        return {partition_of(each): each.offset for each in found if each.offset >= 0}
+        begun = self._consumer._commits.stored.begun
+        offsets = {
+            (where := partition_of(p)): p.offset if p.offset >= 0 else begun(where) for p in found
+        }
+        return {where: offset for where, offset in offsets.items() if offset >= 0}
 
     def begins(self, partitions: Collection[Any]) -> Mapping[Any, int]:
         """Return where these partitions are read again, as nobody has what was read of them."""

@@ -31,6 +31,9 @@ _AGAIN: Final = (
     "that was so at least {times} times, and is repeated without end: each time the members process"
     f" the record again, and write its outputs again; {_REMEDY}"
 )
+_NOT_COMMITTED: Final = (
+    "not committed: the group rebalances, or has done so; what is not committed is processed again"
+)
 # A faster batch lowers the estimated time of a record by this factor at most.
 _DECAY: Final = 0.8
 
@@ -290,4 +293,4 @@ def log_late_commit(error: BaseException) -> None:
     if rule is UNANSWERED_COMMIT:
         _log.warning("not committed: no broker has answered within request_timeout_ms")
     else:
-        _log.info("not committed: %s", " ".join(str(error).split()))
+        _log.info("%s", _NOT_COMMITTED)

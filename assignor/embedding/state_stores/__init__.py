@@ -1,6 +1,11 @@
 """State stores of an application: changelogs, restoration, standbys, exactly-once state."""
 
-from assignor.embedding.state_stores.access import ChangelogAccess, FollowedStore, InputState
+from assignor.embedding.state_stores.access import (
+    WAIT_S,
+    ChangelogAccess,
+    FollowedStore,
+    InputState,
+)
 from assignor.embedding.state_stores.copies import Phase, TaskProgress
 from assignor.embedding.state_stores.layout import check_kinds
 from assignor.embedding.state_stores.processing import Handler, TaskState
@@ -14,6 +19,7 @@ __all__ = [
     "JSON",
     "OWNER_KEY",
     "TEXT",
+    "WAIT_S",
     "ChangelogAccess",
     "ChangelogRecord",
     "DictStore",

@@ -4,13 +4,20 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 from assignor.embedding.input_facts import LogRange
 from assignor.embedding.state_stores.records import ChangelogRecord, Headers, NewRecord
 from encoding import TopicPartition
+
+WAIT_S: Final[ContextVar[float | None]] = ContextVar("WAIT_S", default=None)
+"""How long each wait for a broker may last, so that the member stays in its group; None: no limit.
+
+A call that is not finished then raises `ClusterUnavailable`: the member polls before the next try.
+"""
 
 
 class FollowedStore(Protocol):
