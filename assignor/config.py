@@ -197,13 +197,13 @@ def refused(name: str, value: object, wanted: str) -> ConfigError:
     return ConfigError(f"{name}={shown(repr(value), limit=80)} is refused; give {wanted}{hint}")
 
 
-def check_kind(name: str, value: object, kind: Kind) -> None:
-    """Check that a value is of a kind.
+def check_kind(name: str, value: object, kind: Kind | None) -> None:
+    """Check that a value is of a kind; None: anything is.
 
     Raises:
         ConfigError: it is not; the message says what to give, the nearest choice first.
     """
-    if kind.accepts(value):
+    if kind is None or kind.accepts(value):
         return
     # The case of Kafka's own names differs from setting to setting.
     by_text = {choice.lower(): choice for choice in kind.choices}

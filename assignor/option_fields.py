@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import Field, dataclass, field, fields
 from math import inf
+from numbers import Real
 from typing import Any, NamedTuple, TypeVar
 
 _KEY = "option"
@@ -106,6 +107,16 @@ def whole(least: int, most: float = inf, *, of: str = "a whole number") -> Kind:
 def optional(kind: Kind, words: str = "{}, or None") -> Kind:
     """Return the kind that takes None, too; in `words` braces stand for those of `kind`."""
     return Kind(words.format(kind.words), lambda value: value is None or kind.accepts(value))
+
+
+def number(words: str, is_in_range: Callable[[Any], bool]) -> Kind:
+    """Return the kind of finite numbers in a range; `words` name it."""
+
+    def accepts(value: Any) -> bool:
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        return is_number and -inf < value < inf and is_in_range(value)
+
+    return Kind(words, accepts)
 
 
 TRUE_OR_FALSE = Kind("True or False", lambda value: isinstance(value, bool))

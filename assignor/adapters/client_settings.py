@@ -1,6 +1,6 @@
 """Settings of a client among the keywords of its consumer, and which of them are checked here.
 
-A client checks its own settings. `CHECKED_SETTINGS` lists those whose wrong values it takes without
+A client checks its own settings. `CLIENT_CHECKS` lists those whose wrong values it takes without
 a word, or that this package reads, with what breaks.
 """
 
@@ -55,10 +55,7 @@ _CHECKED: Final[Mapping[tuple[str, ...], Checked]] = {
         "another text counts as none: a task without a commit never begins",
     ),
     ("key_deserializer", "value_deserializer"): Checked(
-        _or_none(
-            "a function, an instance of Deserializer",
-            lambda value: callable(value) or hasattr(value, "deserialize"),
-        ),
+        _or_none("a function", callable),
         "each record fails, and `on_bad_record` may drop it",
     ),
     (
@@ -89,7 +86,7 @@ _CHECKED: Final[Mapping[tuple[str, ...], Checked]] = {
         "each attempt to connect fails, and the error is that no broker answers",
     ),
 }
-CHECKED_SETTINGS: Final = {name: row for names, row in _CHECKED.items() for name in names}
+CLIENT_CHECKS: Final = {name: row for names, row in _CHECKED.items() for name in names}
 
 
 class SharedSettings(TypedDict, total=False):
@@ -129,7 +126,11 @@ class CommonSettings(SharedSettings, total=False):
 
 
 def split_keywords(
-    keywords: Mapping[str, Any], *, client: Mapping[str, Any], fixed: Mapping[str, str]
+    keywords: Mapping[str, Any],
+    *,
+    client: Mapping[str, Any],
+    fixed: Mapping[str, str],
+    instances: tuple[type, ...] = (),
 ) -> tuple[MemberKeywords, dict[str, Any]]:
     """Return the options of an assignor among keywords, and the settings of its client.
 
@@ -139,9 +140,10 @@ def split_keywords(
         keywords: as a user gave them.
         client: the client's settings, with their defaults.
         fixed: names that cannot be given -> why, or what to give.
+        instances: classes of the client for deserializers.
 
     Raises:
-        ConfigError: a name is neither, or cannot be given; a setting of `CHECKED_SETTINGS` has a
+        ConfigError: a name is neither, or cannot be given; a setting of `CLIENT_CHECKS` has a
             wrong value: the message names the nearest one. Heartbeats are as rare as the session
             timeout, or polls have to be more frequent.
     """
@@ -153,8 +155,8 @@ def split_keywords(
     options = {name: value for name, value in keywords.items() if name in OPTIONS}
     settings = {name: value for name, value in keywords.items() if name not in OPTIONS}
     for name, value in sorted(settings.items()):
-        if name in CHECKED_SETTINGS and value is not client[name]:
-            check_kind(name, value, CHECKED_SETTINGS[name].kind)
+        if name in CLIENT_CHECKS and value is not client[name] and not isinstance(value, instances):
+            check_kind(name, value, CLIENT_CHECKS[name].kind)
         if isinstance(value, str) and has_half_pair(value):
             raise refused(name, value, "a text that UTF-8 can encode")
     session_ms, default_ms = settings.get("session_timeout_ms"), client["heartbeat_interval_ms"]

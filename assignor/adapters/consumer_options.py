@@ -33,11 +33,13 @@ class ClientSettings:
         defaults: name -> default of the client.
         fixed: name that cannot be given -> why, or what to give.
         has_scheme: servers may have a scheme, such as `PLAINTEXT://`.
+        deserializers: classes whose instances it takes for a deserializer, beside functions.
     """
 
     defaults: Mapping[str, object]
     fixed: Mapping[str, str]
     has_scheme: bool
+    deserializers: tuple[type, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,7 @@ def consumer_options(
         keywords,
         client={**dict.fromkeys(producer), **settings.defaults},
         fixed={"application_id": "it is the group_id", **settings.fixed, **fixed},
+        instances=settings.deserializers,
     )
     check_servers(bootstrap_servers, has_scheme=settings.has_scheme)
     if rack := given.get("client_rack"):

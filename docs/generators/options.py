@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from assignor import AssignmentConfig
-from assignor.adapters.client_settings import CHECKED_SETTINGS, Checked
+from assignor.adapters.client_settings import CLIENT_CHECKS, Checked
 from assignor.adapters.membership import OPTION_GROUPS
 from assignor.config import dotted
 from assignor.option_fields import option_text
@@ -67,5 +67,5 @@ def _checked_table() -> str:
 
 
 def _by_row() -> Iterator[tuple[Checked, list[str]]]:
-    for row in dict.fromkeys(CHECKED_SETTINGS.values()):
-        yield row, [name for name, each in CHECKED_SETTINGS.items() if each is row]
+    for row in dict.fromkeys(CLIENT_CHECKS.values()):
+        yield row, [name for name, each in CLIENT_CHECKS.items() if each is row]

@@ -6,6 +6,7 @@ from typing import Any, Final, Unpack
 
 from kafka import KafkaConsumer
 from kafka.errors import IllegalStateError, KafkaError
+from kafka.serializer import Deserializer
 
 from assignor.adapters.connecting import network_client
 from assignor.adapters.consumer_options import (
@@ -28,6 +29,7 @@ CLIENT_SETTINGS: Final = ClientSettings(
     defaults=KafkaConsumer.DEFAULT_CONFIG,
     fixed={"partition_assignment_strategy": "give further assignors as fallback_assignors"},
     has_scheme=True,
+    deserializers=(Deserializer,),
 )
 """Settings of a `KafkaConsumer`."""
 _DEFAULTS: Final = {

@@ -8,7 +8,6 @@ An option is declared once: as a field here, or of `AssignmentConfig`. Signature
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
-from math import inf
 from pathlib import Path
 from typing import Any, Final, Literal
 from uuid import UUID
@@ -28,6 +27,7 @@ from assignor.observe import Observer, RebalanceHook
 from assignor.option_fields import (
     TRUE_OR_FALSE,
     Kind,
+    number,
     option,
     option_text,
     optional,
@@ -209,12 +209,7 @@ class LevelOptions:
     level_poll_s: float = option(
         DEFAULT_EVERY_S,
         "seconds between two polls, plus or minus 20 %.",
-        Kind(
-            "seconds, above 0",
-            lambda value: (
-                isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < inf
-            ),
-        ),
+        number("seconds, above 0", lambda value: value > 0),
         page=_FEATURES,
     )
     hold_back: bool = option(
@@ -314,6 +309,4 @@ def check_option(name: str, value: object) -> None:
         ConfigError: it is of another kind; the message says what to give.
     """
     known = option_text(OPTIONS[name])
-    kind = known.of_member if name in _SETTINGS else known.kind
-    if kind is not None:
-        check_kind(name, value, kind)
+    check_kind(name, value, known.of_member if name in _SETTINGS else known.kind)

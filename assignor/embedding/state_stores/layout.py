@@ -2,33 +2,23 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import Any, Final
 
 from assignor.config import STATE_DIR_KIND, check_kind, refused
 from assignor.embedding.state_stores.stores import StateStore
 from assignor.errors import TopologyError
-from assignor.option_fields import Kind
+from assignor.option_fields import Kind, number
 from assignor.topology import Topology
 from encoding import TaskId, shown
 
 AnyStore = StateStore[Any, Any]
 
-
-def _time(unit: str) -> Kind:
-    return Kind(
-        f"{unit}, 0 or more",
-        lambda value: (
-            isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < inf
-        ),
-    )
-
-
+_SECONDS: Final = number("seconds, 0 or more", lambda value: value >= 0)
 _SETTINGS: Final[Mapping[str, Kind]] = {
     "state_dir": STATE_DIR_KIND,
-    "restore_s": _time("seconds"),
-    "cleanup_delay_s": _time("seconds"),
-    "delete_retention_ms": _time("milliseconds"),
+    "restore_s": _SECONDS,
+    "cleanup_delay_s": _SECONDS,
+    "delete_retention_ms": number("milliseconds, 0 or more", lambda value: value >= 0),
 }
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from types import SimpleNamespace
 
 from tests.assignor.rebalance.groups import TOPOLOGY
 
@@ -39,6 +40,10 @@ WRONG_OPTIONS = [
     ({"max_poll_records": -1}, "max_poll_records=-1 is refused"),
     ({"value_deserializer": 5}, "value_deserializer=5 is refused; give a function"),
     ({"key_deserializer": "utf-8"}, "key_deserializer='utf-8' is refused; give a function"),
+    (
+        {"value_deserializer": SimpleNamespace(deserialize=len)},
+        "is refused; give a function or None",
+    ),
     ({"ssl_context": 5}, "ssl_context=5 is refused; give an instance of SSLContext or None"),
     ({"release": 5}, "release=5 is refused; give a text, such as 'native'"),
     ({"state_dir": "a\0b"}, "is refused; give a path that is not empty, or None"),
