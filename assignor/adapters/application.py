@@ -8,14 +8,19 @@ import inspect
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
-from assignor.adapters.consumer_options import ConsumerOptions
+from assignor.adapters.consumer_options import (
+    ClientSettings,
+    ConsumerOptions,
+    ProducerSettings,
+    consumer_options,
+)
 from assignor.adapters.deserializing import deserialized
 from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.membership import EmbeddedMember, check_option
@@ -39,13 +44,12 @@ from assignor.errors import ConfigError, TopologyError
 from assignor.topology import Topology
 
 _NO_LIMIT_S: Final = -1.0
-FIXED: Final = MappingProxyType(
+_FIXED: Final = MappingProxyType(
     {
         "listener": "it is the state stores; subclass TaskStores to be called, too",
         "topologies": "state stores follow one topology; use streams_consumer for several",
     }
 )
-"""Names of options that an application cannot have -> why."""
 _ARGUMENTS: Final = """\
 Args:
     topology: what the application processes.
@@ -99,6 +103,14 @@ class ApplicationPort:
     run_tasks: Callable[..., Any]
     check_may_close: Callable[[Any, TaskStores], None] = lambda *_: None
     reads_bytes: bool = False
+
+
+def application_options(
+    settings: ClientSettings, keywords: Mapping[str, Any], **arguments: Any
+) -> ConsumerOptions:
+    """Return the checked keywords of an application; arguments and errors as `consumer_options`."""
+    producer = ProducerSettings.__annotations__
+    return consumer_options(keywords, settings, fixed=_FIXED, producer=producer, **arguments)
 
 
 class ApplicationPlan:

@@ -3,19 +3,20 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, Unpack
 
 from assignor.adapters.aiokafka.consumer import CLIENT_SETTINGS, StreamsConsumer, new_consumer
 from assignor.adapters.aiokafka.processing import on_a_thread, run_tasks
 from assignor.adapters.aiokafka.settings import ConsumerSettings
 from assignor.adapters.application import (
-    FIXED,
     Application,
     ApplicationPlan,
     ApplicationPort,
+    application_options,
     signals_as,
 )
-from assignor.adapters.consumer_options import ConsumerOptions, ProducerSettings, consumer_options
+from assignor.adapters.consumer_options import ConsumerOptions, ProducerSettings
 from assignor.adapters.membership import ApplicationMemberKeywords, documented
 from assignor.clients import require_client
 from assignor.config import refused
@@ -31,11 +32,6 @@ class ApplicationKeywords(
     """Keywords of `StreamsApplication`: options of the member, and settings of the clients."""
 
 
-def _options(keywords: dict[str, Any], **arguments: Any) -> ConsumerOptions:
-    producer = ProducerSettings.__annotations__
-    return consumer_options(keywords, CLIENT_SETTINGS, fixed=FIXED, producer=producer, **arguments)
-
-
 def _open_changelogs(options: ConsumerOptions) -> ChangelogAccess:
     require_client("kafka-python")
     from assignor.adapters.kafka_python import open_changelogs  # noqa: PLC0415 an extra
@@ -44,7 +40,7 @@ def _open_changelogs(options: ConsumerOptions) -> ChangelogAccess:
 
 
 PORT: Final = ApplicationPort(
-    options=_options,
+    options=partial(application_options, CLIENT_SETTINGS),
     open_changelogs=_open_changelogs,
     new_consumer=new_consumer,
     run_tasks=run_tasks,

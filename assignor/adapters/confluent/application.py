@@ -14,10 +14,10 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, Mess
 from kafka.consumer.fetcher import ConsumerRecord
 
 from assignor.adapters.application import (
-    FIXED,
     ApplicationPlan,
     ApplicationPort,
     BlockingApplication,
+    application_options,
 )
 from assignor.adapters.client_settings import SharedSettings
 from assignor.adapters.confluent.consumer import Consumer
@@ -28,7 +28,6 @@ from assignor.adapters.consumer_options import (
     ClientSettings,
     ConsumerOptions,
     ProducerSettings,
-    consumer_options,
 )
 from assignor.adapters.kafka_python import KafkaChangelogs, StreamsAssignor
 from assignor.adapters.membership import ApplicationMemberKeywords, documented
@@ -104,11 +103,8 @@ def _options(keywords: dict[str, Any], **arguments: Any) -> ConsumerOptions:
     own = {name for name in keywords if "." in name} - _SETTINGS.fixed.keys()
     own |= ReaderKeywords.__annotations__.keys() & keywords.keys()
     named = {name: portable.pop(name) for name in own}
-    producer = ProducerSettings.__annotations__
-    given = consumer_options(portable, _SETTINGS, fixed=FIXED, producer=producer, **arguments)
-    options = ConsumerOptions(
-        member=given.member, client={**named, **given.client}, producer=given.producer
-    )
+    given = application_options(_SETTINGS, portable, **arguments)
+    options = replace(given, client={**named, **given.client})
     divided(_config(options))
     return options
 

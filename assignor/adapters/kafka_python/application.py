@@ -1,17 +1,18 @@
 """An application in one object: consumer, assignor, state stores and changelogs."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, Unpack
 
 from kafka import KafkaConsumer
 
 from assignor.adapters.application import (
-    FIXED,
     ApplicationPlan,
     ApplicationPort,
     BlockingApplication,
+    application_options,
 )
-from assignor.adapters.consumer_options import ConsumerOptions, ProducerSettings, consumer_options
+from assignor.adapters.consumer_options import ConsumerOptions, ProducerSettings
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.changelogs import KafkaChangelogs
 from assignor.adapters.kafka_python.consumer import (
@@ -34,11 +35,6 @@ class ApplicationKeywords(
     """Keywords of `StreamsApplication`: options of the member, and settings of the clients."""
 
 
-def _options(keywords: dict[str, Any], **arguments: Any) -> ConsumerOptions:
-    producer = ProducerSettings.__annotations__
-    return consumer_options(keywords, CLIENT_SETTINGS, fixed=FIXED, producer=producer, **arguments)
-
-
 def open_changelogs(options: ConsumerOptions) -> KafkaChangelogs:
     """Return the changelogs of an application, with those settings that kafka-python has."""
     known = KafkaConsumer.DEFAULT_CONFIG
@@ -47,7 +43,7 @@ def open_changelogs(options: ConsumerOptions) -> KafkaChangelogs:
 
 
 PORT: Final = ApplicationPort(
-    options=_options,
+    options=partial(application_options, CLIENT_SETTINGS),
     open_changelogs=open_changelogs,
     new_consumer=connected_consumer,
     run_tasks=run_tasks,
