@@ -16,7 +16,7 @@ from aiokafka.consumer.fetcher import OffsetResetStrategy
 from aiokafka.errors import KafkaError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
-from assignor.adapters.aiokafka.coordinator import commit_existing_topics
+from assignor.adapters.aiokafka.coordinator import commit_existing_topics, count_polls
 from assignor.adapters.aiokafka.port import AiokafkaPort
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.poll_arguments import (
@@ -72,6 +72,7 @@ async def polled(
     )
     _check_arguments(consumer, timeout_ms, stop)
     name_unreadable_records(consumer)
+    count_polls(consumer)
     ended = stop or asyncio.Event()
     loop = PollLoop(
         max_poll_interval_ms=getattr(consumer, "_max_poll_interval_ms", _NO_LIMIT_MS),

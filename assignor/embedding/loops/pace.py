@@ -26,8 +26,8 @@ _BROKERS: Final = (
 class PollPace:
     """Watches the time from the end of a poll to the next one.
 
-    A sentence is returned for the first pause that is too long, and for each that is twice as long
-    as the one before.
+    A sentence is returned for each pause above the poll interval, which costs the membership. Above
+    the session timeout it is for the first one, and for each that is twice as long as that before.
 
     Args:
         max_poll_interval_ms: of the consumer.
@@ -80,11 +80,11 @@ class PollPace:
         if self._ended_s is None:
             return ""
         pause_s, self._ended_s = self._now() - self._ended_s, None
-        if pause_s < 2 * self._reported_s:
-            return ""
         for name, effect in _EFFECTS.items():
             limit_ms = self._limits_ms[name]
             if limit_ms is not None and pause_s * 1000 > limit_ms:
+                if effect and pause_s < 2 * self._reported_s:
+                    return ""
                 self._reported_s = pause_s
                 member = "" if effect else f"this member {HAS_LEFT if has_left() else STAYS}"
                 named = self._setting_names.get

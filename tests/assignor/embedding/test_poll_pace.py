@@ -60,6 +60,10 @@ def test_the_same_is_said_again_for_pauses_twice_as_long(pace, virtual):
     assert warned == [True, False, False, True, False, True, False]
 
 
+def test_each_pause_above_the_poll_interval_is_named(pace, virtual):
+    assert all(pause(pace, virtual, seconds) for seconds in (31, 45, 50, 31))
+
+
 def test_the_time_in_a_poll_does_not_count(pace, virtual):
     pace.poll_ended()
     assert pace.poll_begins() == ""
