@@ -1,7 +1,8 @@
 """The time that an application takes between two polls, and what it costs when it is too long."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final
 
@@ -21,6 +22,29 @@ _BROKERS: Final = (
     "the function that processes records took {:.1f} s of it, and the rest was waited for brokers "
     "and the disk: look for a broker that does not answer"
 )
+_WAITED: Final = (
+    "{:.1f} s of it was waited for brokers and the disk: look for a broker that does not answer"
+)
+
+
+class BrokerWaits:
+    """Adds up how long calls of a member, in the batches of an application, wait for brokers.
+
+    Attributes:
+        total_s: seconds.
+    """
+
+    def __init__(self) -> None:
+        self.total_s = 0.0
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count the time of the block."""
+        begin_s = time.monotonic()
+        try:
+            yield
+        finally:
+            self.total_s += time.monotonic() - begin_s
 
 
 class PollPace:
@@ -69,6 +93,7 @@ class PollPace:
         records: int = 0,
         has_left: Callable[[], bool] = lambda: True,
         handled_s: float | None = None,
+        waited_s: float = 0.0,
     ) -> str:
         """Return what is wrong with the pause that ends now, as a sentence, or "".
 
@@ -76,6 +101,7 @@ class PollPace:
             records: number of records that were processed in the pause; 0: unknown.
             has_left: whether the member has left the group; called for a sentence that says so.
             handled_s: how long the application processed records in the pause; None: unknown.
+            waited_s: how long it waited for brokers and the disk at least.
         """
         if self._ended_s is None:
             return ""
@@ -91,6 +117,8 @@ class PollPace:
                 remedy = _MANY_RECORDS % named("max_poll_records", "max_poll_records")
                 if handled_s is not None and 2 * handled_s < pause_s:
                     remedy = _BROKERS.format(handled_s)
+                elif 2 * waited_s > pause_s:
+                    remedy = _WAITED.format(waited_s)
                 elif records == 1:
                     remedy = _ONE_RECORD
                 return (
