@@ -22,6 +22,7 @@ from assignor.adapters.poll_arguments import check_member, is_closed
 from assignor.adapters.threads import LOOP_END
 from assignor.embedding import Handler, RunningTasks, TaskStores, error_text
 from assignor.embedding.loops import (
+    BrokerWaits,
     DeletedTopics,
     InputWatch,
     PolledBatch,
@@ -222,6 +223,21 @@ def deleted_topics(holder: object) -> DeletedTopics:
     if holder is not None:
         holder.deleted_topics = found  # type: ignore[attr-defined] # the client's own object
     return found
+
+
+def broker_waits(holder: object) -> BrokerWaits:
+    """Return what adds up how long the commits of a consumer take, whose coordinator has it."""
+    found: BrokerWaits = getattr(holder, "broker_waits", None) or BrokerWaits()
+    if holder is not None:
+        holder.broker_waits = found  # type: ignore[attr-defined] # the client's own object
+    return found
+
+
+def waited_s(consumer: Any, assignor: Any) -> float:
+    """Return how long commits of a member, of offsets and of its `TaskStores`, have waited."""
+    work = getattr(getattr(assignor, "listener", None), "work", None)
+    commits_s: float = getattr(work, "commit_s", 0.0)
+    return commits_s + broker_waits(getattr(consumer, "_coordinator", None)).total_s
 
 
 class BlockingLoop:

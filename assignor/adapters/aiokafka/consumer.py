@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import ConsumerStoppedError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
-from assignor.adapters.aiokafka.coordinator import commit_existing_topics
+from assignor.adapters.aiokafka.coordinator import commit_existing_topics, count_polls
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.aiokafka.settings import ConsumerSettings
 from assignor.adapters.consumer_options import (
@@ -102,6 +102,7 @@ class StreamsConsumer(AIOKafkaConsumer):  # type: ignore[misc] # the client is u
             self._started += filter(None, [self._coordinator, self._fetcher])
         name_unreadable_records(self)
         commit_existing_topics(self)
+        count_polls(self)
         # A consumer that is made with topics waits for each of them, and only a leader, which has
         # started, creates repartition topics.
         self.subscribe(self._source_topics)

@@ -10,6 +10,7 @@ is ended leaves the group: one that no longer polls would delay every rebalance 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from aiokafka import TopicPartition as ClientPartition
@@ -17,7 +18,7 @@ from aiokafka.consumer.fetcher import OffsetResetStrategy
 from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
-from assignor.adapters.aiokafka.coordinator import commit_existing_topics
+from assignor.adapters.aiokafka.coordinator import commit_existing_topics, count_polls
 from assignor.adapters.aiokafka.port import AiokafkaPort
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.poll_arguments import (
@@ -26,7 +27,14 @@ from assignor.adapters.poll_arguments import (
     check_timeout,
     is_closed,
 )
-from assignor.adapters.processing import GroupConsumer, await_out, consumed, own_resets
+from assignor.adapters.processing import (
+    GroupConsumer,
+    await_out,
+    broker_waits,
+    consumed,
+    own_resets,
+    waited_s,
+)
 from assignor.config import refused
 from assignor.embedding import COMMIT_METADATA, MemberStopped
 from assignor.embedding.loops import CLOSED, Batch, Engine, PollLoop, log_late_commit
@@ -95,10 +103,12 @@ def consumer_engine(
 ) -> Iterator[_Engine]:
     """Yield the loop over a consumer, which resets lost positions itself meanwhile."""
     name_unreadable_records(consumer)
+    count_polls(consumer)
     loop = PollLoop(
         max_poll_interval_ms=getattr(consumer, "_max_poll_interval_ms", _NO_LIMIT_MS),
         max_poll_records=getattr(consumer, "_max_poll_records", None),
         client_errors=(KafkaError,),
+        waited_s=partial(waited_s, consumer, assignor),
         fenced_after_s=lambda error: _patience_s(consumer, error),
     )
     fetcher = getattr(consumer, "_fetcher", None)
@@ -209,8 +219,9 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, Any] | None = No
     }
     try:
         limit_ms = consumer._client._request_timeout_ms  # noqa: SLF001 no public way
-        async with asyncio.timeout(limit_ms / 1000):
-            await consumer.commit(offsets)
+        with broker_waits(getattr(consumer, "_coordinator", None)).waiting():
+            async with asyncio.timeout(limit_ms / 1000):
+                await consumer.commit(offsets)
     except (KafkaError, TimeoutError) as error:
         log_late_commit(error)
         return False

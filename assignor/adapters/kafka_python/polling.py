@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -31,7 +32,14 @@ from assignor.adapters.poll_arguments import (
     is_closed,
     stop_event,
 )
-from assignor.adapters.processing import BlockingLoop, GroupConsumer, consumed, own_resets
+from assignor.adapters.processing import (
+    BlockingLoop,
+    GroupConsumer,
+    broker_waits,
+    consumed,
+    own_resets,
+    waited_s,
+)
 from assignor.adapters.threads import runs_on_io_thread
 from assignor.embedding import COMMIT_METADATA, ListenerFailed, MemberStopped
 from assignor.embedding.loops import CLOSED, Batch, PollLoop, log_late_commit
@@ -184,6 +192,7 @@ def consumer_loop(
         session_timeout_ms=config["session_timeout_ms"],
         max_poll_records=config.get("max_poll_records"),
         client_errors=(KafkaError,),
+        waited_s=partial(waited_s, consumer, assignor),
     )
     reset = config.get("auto_offset_reset", _NONE)
     positions, none = getattr(consumer, "_subscription", None), OffsetResetStrategy.NONE
@@ -241,7 +250,8 @@ def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) ->
         where: OffsetAndMetadata(at, COMMIT_METADATA, -1) for where, at in next_offsets.items()
     }
     try:
-        consumer.commit(offsets, timeout_ms=config["request_timeout_ms"])
+        with broker_waits(getattr(consumer, "_coordinator", None)).waiting():
+            consumer.commit(offsets, timeout_ms=config["request_timeout_ms"])
     except KafkaError as error:
         log_late_commit(error)
         return False

@@ -68,6 +68,7 @@ class PollLoop:
         max_poll_records: of the consumer; None: a batch has no limit.
         client_errors: base classes of the client's errors.
         setting_names: name of a setting here -> its name in the client, where it differs.
+        waited_s: seconds that calls in the batches of the application have waited for brokers.
         fenced_after_s: for how long polls may fail with an error, which a fenced member gets.
         now: a monotonic clock, in seconds.
 
@@ -85,10 +86,12 @@ class PollLoop:
         max_poll_records: int | None = None,
         client_errors: tuple[type[Exception], ...] = (),
         setting_names: Mapping[str, str] = MappingProxyType({}),
+        waited_s: Callable[[], float] = lambda: 0.0,
         fenced_after_s: Callable[[BaseException], float] = lambda _: inf,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._fenced_after_s = fenced_after_s
+        self._count_waits, self._waited_before_s = waited_s, 0.0
         self._pace = PollPace(
             max_poll_interval_ms=max_poll_interval_ms,
             session_timeout_ms=session_timeout_ms,
@@ -139,7 +142,10 @@ class PollLoop:
         is_single = self._longest_s >= self._slice_s
         records = 1 if is_single else self._delivered
         too_long = self._pace.poll_begins(
-            records, lambda: self._is_noted or has_left(), self._handled_s
+            records,
+            lambda: self._is_noted or has_left(),
+            self._handled_s,
+            self._count_waits() - self._waited_before_s,
         )
         if too_long and not self._is_noted:
             _log.warning("%s", too_long)
@@ -158,6 +164,7 @@ class PollLoop:
         self._pace.poll_ended()
         self._delivered, self._delivered_s = records or 0, self.now()
         self._handled_s = 0.0 if records is None else None
+        self._waited_before_s = self._count_waits()
 
     def processed(self) -> None:
         """Note that the records of a batch, or a part of them, were processed."""

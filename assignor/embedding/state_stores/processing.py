@@ -119,7 +119,7 @@ class Work:
             has failed count again, as in Kafka Streams' `process-total`.
         bad_records: (stage, "skip" or "dead letter") -> records that were not processed.
         commits: of records, to changelogs; as Kafka Streams' `commit-total` without idle ones.
-        commit_s: seconds that they took together.
+        commit_s: seconds that they took together, also those that failed.
         current: the record that is being processed, and since when (`time.monotonic()`).
         waits: why a write failed that is tried again; "": none did.
     """
@@ -329,12 +329,10 @@ class HeldProcessing:
             Divided: as `write_running`; or a record may be skipped, once it is known which one.
         """
         begin_s = time.monotonic()
+        is_commit = any(each.inputs for each in opened)
         try:
-            is_idle = not any(each.inputs for each in opened)
             write_running(self._access, opened, limit=self._commit_size)
-            if not is_idle:
-                self.work.commits += 1
-                self.work.commit_s += time.monotonic() - begin_s
+            self.work.commits += is_commit
         except Divided as error:
             self._commit_size = error.limit
             raise
@@ -346,3 +344,5 @@ class HeldProcessing:
                 self._commit_size = COMMIT_SIZE  # not the commits were too large
             self._is_single = True
             raise Divided(self._commit_size) from error
+        finally:
+            self.work.commit_s += is_commit * (time.monotonic() - begin_s)
