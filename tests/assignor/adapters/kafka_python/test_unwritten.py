@@ -52,7 +52,7 @@ def test_a_producer_that_has_lost_its_id_is_replaced(broker):
     with opened(broker, delivery_timeout_ms=700, **RETRY) as changelogs, waits(20.0):
         append(changelogs)
         broker.inject(Fault(api="Produce", error=NOT_ENOUGH_REPLICAS, times=10_000))
-        with pytest.raises(ClusterUnavailable, match="Expiring 1 record|NotEnough"):
+        with pytest.raises(ClusterUnavailable, match=r"Expiring 1 record|NotEnough"):
             append(changelogs)
         broker.clear_faults()
         assert append(changelogs) == [1]
