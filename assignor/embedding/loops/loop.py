@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from assignor.embedding.bad_records import value_of
-from assignor.embedding.errors import PollErrors
+from assignor.embedding.errors import ClusterUnavailable, PollErrors
 from assignor.embedding.loops.pace import HAS_LEFT, STAYS, PollPace
 from assignor.embedding.loops.rules import UNANSWERED_COMMIT, LoopFacts, Step, Then, decide
 from assignor.logs import line_logger
@@ -22,6 +22,8 @@ _log = line_logger(__name__)
 _Partition = TypeVar("_Partition")
 # Of the time between two polls that the limits allow.
 _SHARE: Final = 0.5
+# The same for a wait for a broker, which may come after them.
+_WAIT_SHARE: Final = 0.4
 # While records are kept the member has to poll at least once a session.
 _MAX_PAUSE_S: Final = MappingProxyType({Step.POLL: 10.0, Step.PROCESS: 1.0})
 # A slow record is named at most so often for each partition.
@@ -74,6 +76,7 @@ class PollLoop:
 
     Attributes:
         now: as given.
+        wait_s: how long the processing of a batch may wait for a broker.
         max_records: most records of the next batch; None: as the consumer is configured.
         slow: partition -> offset of the last record that took longer than the limit.
     """
@@ -102,6 +105,7 @@ class PollLoop:
         self._interval_s = max_poll_interval_ms / 1000
         limit_ms = min(max_poll_interval_ms, session_timeout_ms or max_poll_interval_ms)
         self._slice_s = _SHARE * limit_ms / 1000
+        self.wait_s = _WAIT_SHARE * limit_ms / 1000
         self._most = max_poll_records
         self._client_errors = client_errors
         self.now = now
@@ -266,7 +270,8 @@ class PollLoop:
             )
         pause = self._errors[step].failed(error)
         why = f"what is not processed or committed is kept, and tried again: {error}"
-        _log.log(pause.level, "%s", pause.why if step is Step.POLL else why)
+        if not isinstance(error, ClusterUnavailable) or step is Step.POLL:  # state stores log it
+            _log.log(pause.level, "%s", pause.why if step is Step.POLL else why)
         return Reaction(wait_s=min(pause.wait_ms / 1000, _MAX_PAUSE_S[step]))
 
     def _measure(self) -> None:
