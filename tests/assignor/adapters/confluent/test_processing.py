@@ -153,9 +153,8 @@ def test_after_a_record_that_is_too_slow_the_next_one_waits_for_the_member_to_be
 def test_a_commit_that_was_not_sent_is_no_broker_that_does_not_answer(code, caplog):
     caplog.set_level("INFO")
     log_late_commit(commit_error(KafkaError(getattr(KafkaError, code), "the reason")))
-    assert [(each.levelname, each.getMessage()) for each in records_of(caplog)] == [
-        ("INFO", "not committed: CommitFailedError: the reason")
-    ]
+    assert [each.levelname for each in records_of(caplog)] == ["INFO"]
+    assert "no broker has answered" not in caplog.text
 
 
 def test_what_would_process_nothing_or_commit_too_early_is_refused(consumer):
