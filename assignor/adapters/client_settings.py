@@ -89,8 +89,8 @@ _CHECKED: Final[Mapping[tuple[str, ...], Checked]] = {
 CLIENT_CHECKS: Final = {name: row for names, row in _CHECKED.items() for name in names}
 
 
-class CommonSettings(TypedDict, total=False):
-    """Settings that kafka-python and aiokafka have, as type checkers see them."""
+class SharedSettings(TypedDict, total=False):
+    """Settings that all clients have, by the names of kafka-python, as type checkers see them."""
 
     client_id: str
     group_instance_id: str | None
@@ -110,11 +110,16 @@ class CommonSettings(TypedDict, total=False):
     session_timeout_ms: int
     heartbeat_interval_ms: int
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-    ssl_context: SSLContext | None
     connections_max_idle_ms: int
-    exclude_internal_topics: bool
     sasl_plain_username: str | None
     sasl_plain_password: str | None
+
+
+class CommonSettings(SharedSettings, total=False):
+    """Further settings that kafka-python and aiokafka have."""
+
+    ssl_context: SSLContext | None
+    exclude_internal_topics: bool
     sasl_kerberos_service_name: str
     sasl_kerberos_domain_name: str | None
     sasl_oauth_token_provider: Any

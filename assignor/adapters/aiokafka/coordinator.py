@@ -14,7 +14,8 @@ does.
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -99,6 +100,7 @@ class CoordinatorHooks:
         self._join_between_batches(coordinator)
         self._keep_membership(coordinator)
         raise_group_errors(coordinator)
+        count_polls(coordinator)
         _keep_heartbeats(coordinator, SilenceLog(self._port.unheard_s))
 
     def _join_between_batches(self, coordinator: Any) -> None:
@@ -239,6 +241,33 @@ def commit_existing_topics(consumer: Any) -> None:
             await commit(assignment, {p: at for p, at in offsets.items() if p not in gone})
 
     coordinator._do_commit_offsets = commit_existing  # noqa: SLF001 as above
+
+
+def count_polls(holder: Any) -> None:
+    """Have a member leave after `max_poll_interval_ms` without a poll, also after one that failed.
+
+    aiokafka takes a call that has raised, or was cancelled, for one that is under way, for ever: a
+    member that processes nothing any more would keep its tasks.
+
+    Args:
+        holder: consumer or coordinator, before the first poll.
+    """
+    subscription: Any = getattr(holder, "_subscription", None)
+    count = getattr(subscription, "fetch_context", None)
+    if count is None or hasattr(subscription, "_count_polls"):
+        return
+    subscription._count_polls = count  # noqa: SLF001 no hook for it
+
+    @contextmanager
+    def counted() -> Iterator[None]:
+        counting = count()
+        counting.__enter__()
+        try:
+            yield
+        finally:
+            counting.__exit__(None, None, None)  # aiokafka counts down after no error alone
+
+    subscription.fetch_context = counted
 
 
 def owned_in(joined: bytes | None) -> tuple[TopicPartition, ...] | None:

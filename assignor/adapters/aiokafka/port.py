@@ -29,6 +29,9 @@ class AiokafkaPort:
 
     Args:
         consumer: in a group.
+
+    Attributes:
+        joins_soon: the member waits for the end of a batch, to join.
     """
 
     def __init__(self, consumer: Any) -> None:
@@ -38,15 +41,25 @@ class AiokafkaPort:
         self._asks_again: Cancellable | None = None
         self._has_no_batch = asyncio.Event()
         self._has_no_batch.set()
+        self.joins_soon = False
 
     @contextmanager
-    def batch(self) -> Iterator[None]:
-        """Note that the application has a batch, during the block: the member does not join."""
+    def loop(self) -> Iterator[None]:
+        """Have the member join only within `polling`, during the block."""
         self._has_no_batch.clear()
         try:
             yield
         finally:
             self._has_no_batch.set()
+
+    @contextmanager
+    def polling(self) -> Iterator[None]:
+        """Note that the application has no batch, during the block."""
+        self._has_no_batch.set()
+        try:
+            yield
+        finally:
+            self._has_no_batch.clear()
 
     async def until_idle(self, pause_work: Callable[[], None]) -> bool:
         """Wait until the application has no batch; return False if the consumer closes meanwhile.
@@ -60,13 +73,17 @@ class AiokafkaPort:
             self._has_no_batch.wait,
             lambda: asyncio.to_thread(pause_work),
         ]
-        for part in parts:
-            waiting = asyncio.ensure_future(part())
-            await asyncio.wait({waiting, closing}, return_when=asyncio.FIRST_COMPLETED)
-            if closing.done():
-                waiting.cancel()
-                return False
-        return True
+        self.joins_soon = True
+        try:
+            for part in parts:
+                waiting = asyncio.ensure_future(part())
+                await asyncio.wait({waiting, closing}, return_when=asyncio.FIRST_COMPLETED)
+                if closing.done():
+                    waiting.cancel()
+                    return False
+            return True
+        finally:
+            self.joins_soon = False
 
     @property
     def coordinator(self) -> Any:

@@ -11,6 +11,7 @@ from kafka.errors import KafkaTimeoutError, RequestTimedOutError, UnknownTopicOr
 
 from assignor.adapters.kafka_python.records import mend_fetched_records
 from assignor.adapters.threads import LOOP_END
+from assignor.embedding.state_stores import WAIT_S
 
 # How often a wait looks whether the poll loop is to end, and how long it then lasts at most.
 _LOOK_S: Final = 0.5
@@ -29,6 +30,20 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
         # kafka-python 3.0 takes the setting and does not pass it on to what writes the requests.
         self._cluster.config["allow_auto_create_topics"] = self.config["allow_auto_create_topics"]
         mend_fetched_records(self)
+
+    @property
+    def limit_ms(self) -> float:
+        """Longest wait for a broker now: `request_timeout_ms`, or less by `WAIT_S`."""
+        limit_s, own_ms = WAIT_S.get(), self.config["request_timeout_ms"]
+        return float(own_ms if limit_s is None else min(own_ms, limit_s * 1000))
+
+    def beginning_offsets(self, partitions: Any, timeout_ms: float | None = None) -> Any:
+        """Return first offsets, within `limit_ms`."""
+        return super().beginning_offsets(partitions, timeout_ms or self.limit_ms)
+
+    def end_offsets(self, partitions: Any, timeout_ms: float | None = None) -> Any:
+        """Return the offsets behind the last records, within `limit_ms`."""
+        return super().end_offsets(partitions, timeout_ms or self.limit_ms)
 
     @contextmanager
     def knowing(self, topics: Collection[str], *, anew: bool = False) -> Iterator[None]:
@@ -60,7 +75,7 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
 
     def _fetch_metadata(self, *, wants_all: bool) -> None:
         cluster = self._cluster
-        limit_ms = self.config["request_timeout_ms"]
+        limit_ms = self.limit_ms
         end_s = time.monotonic() + limit_ms / 1000
         before = cluster.need_all_topic_metadata
         try:
@@ -71,7 +86,7 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
         except (KafkaTimeoutError, RequestTimedOutError):
             raise KafkaTimeoutError(
                 f"no broker of {self.config['bootstrap_servers']} has answered a metadata request "
-                f"within request_timeout_ms={limit_ms}; check that brokers run and can be reached"
+                f"within {limit_ms:.0f} ms; check that brokers run and can be reached"
             ) from None
         finally:
             cluster.need_all_topic_metadata = before

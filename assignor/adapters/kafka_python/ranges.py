@@ -116,7 +116,7 @@ class CommittedOffsets:
                 assignors=settings["partition_assignment_strategy"],
                 **settings,
             )
-        limit_ms = self._consumer.config["request_timeout_ms"]
+        limit_ms = getattr(self._consumer, "limit_ms", self._consumer.config["request_timeout_ms"])
         coordinator = self._coordinators[group_id]
         found: Mapping[Any, Any] = coordinator.fetch_committed_offsets(partitions, limit_ms)
         return found

@@ -1,11 +1,12 @@
 """Settings of kafka-python's clients, as type checkers see them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from kafka.serializer import Deserializer
 
 from assignor.adapters.client_settings import CommonSettings
+from assignor.adapters.consumer_options import ProducerSettings
 
 
 class ConsumerSettings(CommonSettings, total=False):
@@ -52,19 +53,6 @@ class ConsumerSettings(CommonSettings, total=False):
     proxy_url: str | None
     socks5_proxy: str | None
     kafka_client: Callable[..., Any]
-
-
-class ProducerSettings(TypedDict, total=False):
-    """Settings of the `KafkaProducer` of changelogs and outputs, beside those of a consumer."""
-
-    batch_size: int
-    compression_type: str | None
-    delivery_timeout_ms: float
-    linger_ms: float
-    max_block_ms: float
-    max_request_size: int
-    retries: float
-    transaction_timeout_ms: int
 
 
 class ChangelogSettings(ConsumerSettings, ProducerSettings, total=False):

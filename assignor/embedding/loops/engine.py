@@ -92,7 +92,9 @@ class Engine:
                 if (yield from self._ends(self._drop_former(batch), Step.POLL)):
                     return
                 settled = client.input.take_settled()
-                self._given = PolledBatch(self._polled or {}, client.positions(), settled)
+                self._given = PolledBatch(
+                    self._polled or {}, client.positions(), settled, loop.wait_s
+                )
                 if (yield from deliver(self._given)):
                     return
                 if not is_measured and not self._given.is_held:

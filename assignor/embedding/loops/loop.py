@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from assignor.embedding.bad_records import value_of
-from assignor.embedding.errors import PollErrors
+from assignor.embedding.errors import ClusterUnavailable, PollErrors
 from assignor.embedding.loops.pace import HAS_LEFT, STAYS, PollPace
 from assignor.embedding.loops.rules import UNANSWERED_COMMIT, LoopFacts, Step, Then, decide
 from assignor.logs import line_logger
@@ -22,10 +22,14 @@ _log = line_logger(__name__)
 _Partition = TypeVar("_Partition")
 # Of the time between two polls that the limits allow.
 _SHARE: Final = 0.5
+# The same for a wait for a broker, which may come after them.
+_WAIT_SHARE: Final = 0.4
 # While records are kept the member has to poll at least once a session.
 _MAX_PAUSE_S: Final = MappingProxyType({Step.POLL: 10.0, Step.PROCESS: 1.0})
 # A slow record is named at most so often for each partition.
 _NAMED_EACH_S: Final = 60.0
+# So many slow records are counted, the last ones.
+_MAX_COUNTED: Final = 1000
 _REMEDY: Final = "raise the limit, or make the function faster"
 _AGAIN: Final = (
     "that was so at least {times} times, and is repeated without end: each time the members process"
@@ -66,11 +70,13 @@ class PollLoop:
         max_poll_records: of the consumer; None: a batch has no limit.
         client_errors: base classes of the client's errors.
         setting_names: name of a setting here -> its name in the client, where it differs.
+        waited_s: seconds that calls in the batches of the application have waited for brokers.
         fenced_after_s: for how long polls may fail with an error, which a fenced member gets.
         now: a monotonic clock, in seconds.
 
     Attributes:
         now: as given.
+        wait_s: how long the processing of a batch may wait for a broker.
         max_records: most records of the next batch; None: as the consumer is configured.
         slow: partition -> offset of the last record that took longer than the limit.
     """
@@ -83,10 +89,12 @@ class PollLoop:
         max_poll_records: int | None = None,
         client_errors: tuple[type[Exception], ...] = (),
         setting_names: Mapping[str, str] = MappingProxyType({}),
+        waited_s: Callable[[], float] = lambda: 0.0,
         fenced_after_s: Callable[[BaseException], float] = lambda _: inf,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._fenced_after_s = fenced_after_s
+        self._count_waits, self._waited_before_s = waited_s, 0.0
         self._pace = PollPace(
             max_poll_interval_ms=max_poll_interval_ms,
             session_timeout_ms=session_timeout_ms,
@@ -97,6 +105,7 @@ class PollLoop:
         self._interval_s = max_poll_interval_ms / 1000
         limit_ms = min(max_poll_interval_ms, session_timeout_ms or max_poll_interval_ms)
         self._slice_s = _SHARE * limit_ms / 1000
+        self.wait_s = _WAIT_SHARE * limit_ms / 1000
         self._most = max_poll_records
         self._client_errors = client_errors
         self.now = now
@@ -105,9 +114,9 @@ class PollLoop:
         self._delivered_s = now()
         self._delivered = 0
         self._record_s = 0.0
-        # Partition -> when a slow record of it was named; offset of the last one, how often it was.
+        # Partition -> when a slow record of it was named; slow records -> how often they were.
         self._named_s: dict[TopicPartition, float] = {}
-        self._attempts: dict[TopicPartition, tuple[int, int]] = {}
+        self._attempts: dict[tuple[TopicPartition, int], int] = {}
         # Since the last poll: the longest call, all calls together (None: they are not measured),
         # and whether a record above the limit was noted.
         self._longest_s, self._is_noted = 0.0, False
@@ -137,7 +146,10 @@ class PollLoop:
         is_single = self._longest_s >= self._slice_s
         records = 1 if is_single else self._delivered
         too_long = self._pace.poll_begins(
-            records, lambda: self._is_noted or has_left(), self._handled_s
+            records,
+            lambda: self._is_noted or has_left(),
+            self._handled_s,
+            self._count_waits() - self._waited_before_s,
         )
         if too_long and not self._is_noted:
             _log.warning("%s", too_long)
@@ -156,6 +168,7 @@ class PollLoop:
         self._pace.poll_ended()
         self._delivered, self._delivered_s = records or 0, self.now()
         self._handled_s = 0.0 if records is None else None
+        self._waited_before_s = self._count_waits()
 
     def processed(self) -> None:
         """Note that the records of a batch, or a part of them, were processed."""
@@ -205,9 +218,7 @@ class PollLoop:
             return ""
         self._is_noted = True
         self.slow[where] = offset
-        last, times = self._attempts.get(where, (offset, 0))
-        times = times + 1 if last == offset else 1
-        self._attempts[where] = offset, times
+        times = self._count(where, offset)
         if times == 1 and now_s - self._named_s.get(where, -inf) < _NAMED_EACH_S:
             return ""
         self._named_s[where] = now_s
@@ -222,6 +233,14 @@ class PollLoop:
             return f"{says}; {_AGAIN.format(times=times)}"
         _log.warning("%s; %s", says, _REMEDY)
         return ""
+
+    def _count(self, where: TopicPartition, offset: int) -> int:
+        """Return how often a record was slow; others may be slow before it begins again."""
+        times = self._attempts.pop((where, offset), 0) + 1
+        self._attempts[where, offset] = times
+        if len(self._attempts) > _MAX_COUNTED:
+            self._attempts.pop(next(iter(self._attempts)))
+        return times
 
     def failed(self, step: Step, error: BaseException, **facts: bool) -> Reaction:
         """Return what to do after an error; `facts` are fields of `LoopFacts`."""
@@ -251,7 +270,8 @@ class PollLoop:
             )
         pause = self._errors[step].failed(error)
         why = f"what is not processed or committed is kept, and tried again: {error}"
-        _log.log(pause.level, "%s", pause.why if step is Step.POLL else why)
+        if not isinstance(error, ClusterUnavailable) or step is Step.POLL:  # state stores log it
+            _log.log(pause.level, "%s", pause.why if step is Step.POLL else why)
         return Reaction(wait_s=min(pause.wait_ms / 1000, _MAX_PAUSE_S[step]))
 
     def _measure(self) -> None:

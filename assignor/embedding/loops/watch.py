@@ -1,6 +1,7 @@
 """Where one consumer continues, by the table of `assignor.embedding.input_rules`. No I/O."""
 
 from collections.abc import Collection, Iterable, Mapping
+from math import inf
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 from uuid import UUID
@@ -25,6 +26,7 @@ class PolledBatch(dict[Any, Any]):
         positions: partition -> offset of the next record, behind control records of transactions.
         settled: partitions that were sought since the last batch, because of lost positions and
             new topics -> whether the log says so.
+        wait_s: how long its processing may wait for a broker at most.
         is_held: state stores keep the records, so that they need not be read again.
     """
 
@@ -33,8 +35,10 @@ class PolledBatch(dict[Any, Any]):
         records: Mapping[Any, Any],
         positions: Mapping[Any, int],
         settled: Mapping[TopicPartition, bool] = MappingProxyType({}),
+        wait_s: float = inf,
     ) -> None:
         super().__init__(records)
+        self.wait_s = wait_s
         self.positions = positions
         self.settled = settled
         self.is_held = False
@@ -84,6 +88,7 @@ class InputWatch:
         # Topic that the client does not find -> since when.
         self._missing_s: dict[str, float] = {}
         self._settled: dict[TopicPartition, bool] = {}
+        self._logged: set[UUID | None] = set()
 
     def look(
         self, ids: Mapping[str, UUID | None], assigned: Iterable[_Partition], now_s: float
@@ -159,7 +164,7 @@ class InputWatch:
                 divergent=truncated.get(each),
                 reads_latest=self._reads_latest,
             )
-            found[each] = settle(facts) or 0
+            found[each] = settle(facts.once_a_topic(self._logged)) or 0
             self._settled[facts.partition] = decide_input(facts).says != ""
         settled = {topic for topic, *_ in lost}
         self._ids |= {topic: now for topic in settled if (now := ids.get(topic)) is not None}

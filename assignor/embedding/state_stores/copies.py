@@ -1,10 +1,17 @@
 """A task on this member: its stores, how far its input is processed, and whether it may run."""
 
-from collections.abc import Collection, Iterator, Mapping
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
+from math import inf
 
-from assignor.embedding.state_stores.access import ChangelogAccess
+from assignor.embedding.bad_records import BadRecordStage
+from assignor.embedding.errors import ClusterUnavailable
+from assignor.embedding.state_stores.access import WAIT_S, ChangelogAccess
 from assignor.embedding.state_stores.records import (
     COMMIT_KEY,
     NO_COMMIT,
@@ -15,7 +22,10 @@ from assignor.embedding.state_stores.records import (
 )
 from assignor.embedding.state_stores.replica import Replica
 from assignor.embedding.state_stores.tables import has_whole_task
+from assignor.logs import line_logger
 from encoding import TaskId, TopicPartition
+
+_log = line_logger(__name__)
 
 
 class Phase(Enum):
@@ -175,3 +185,59 @@ def progress_of(copy: TaskCopy, access: ChangelogAccess) -> TaskProgress:
         has = max(at, access.position(changelog))  # behind it, offsets may have no records
         left = None if end is None or left is None else left + max(0, end - has)
     return TaskProgress(task=copy.task, phase=copy.phase, left=left)
+
+
+class Work:
+    """What a member has processed since it began, for other threads to read.
+
+    Attributes:
+        ended: why no loop processes records; "": one does.
+        records: task -> records, without those that its state had already. Records whose commit
+            has failed count again, as in Kafka Streams' `process-total`.
+        bad_records: (stage, "skip" or "dead letter") -> records that were not processed.
+        commits: of records, to changelogs; as Kafka Streams' `commit-total` without idle ones.
+        commit_s: seconds that they took together, also those that failed.
+        current: the record that is being processed, and since when (`time.monotonic()`).
+        waits: why a read or write failed that is tried again; "": none did.
+    """
+
+    def __init__(self, bad_records: Counter[tuple[BadRecordStage, str]]) -> None:
+        self.ended = "the loop that processes records has not begun"
+        self.records: Counter[TaskId] = Counter()
+        self.bad_records = bad_records
+        self.commits = 0
+        self.commit_s = 0.0
+        self.current: tuple[TopicPartition, int, float] | None = None
+        self.waits = ""
+        # Sentences about failures in a row, without numbers; tasks that did not run at the last.
+        self._named: set[str] = set()
+        self._failing: AbstractSet[TaskId] = frozenset()
+
+    @contextmanager
+    def noting_waits(
+        self, batch: object, pending: Callable[[], Iterable[TaskCopy]]
+    ) -> Iterator[None]:
+        """Limit waits for brokers; note and log what cannot be read or written, until it can.
+
+        Args:
+            batch: of a poll loop, with its limit as `wait_s`; others have none.
+            pending: returns copies of active tasks that do not run.
+        """
+        before = WAIT_S.set(getattr(batch, "wait_s", inf))
+        try:
+            yield
+            if self.waits and self._failing.isdisjoint(copy.task for copy in pending()):
+                _log.info("changelogs and outputs are read and written again")
+                self.waits, self._failing = "", frozenset()
+                self._named.clear()
+        except ClusterUnavailable as error:
+            self.waits = str(error)
+            self._failing = {copy.task for copy in pending()}
+            sentence = "".join(each for each in self.waits if not each.isdecimal())
+            level = logging.DEBUG if sentence in self._named else logging.WARNING
+            self._named.add(sentence)
+            why = "what is not processed or committed is kept, and tried again"
+            _log.log(level, "%s: %s", why, self.waits)
+            raise
+        finally:
+            WAIT_S.reset(before)

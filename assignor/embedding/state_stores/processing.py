@@ -2,15 +2,14 @@
 
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from assignor.config import check_has_run
-from assignor.embedding.bad_records import BadRecords, BadRecordStage
-from assignor.embedding.errors import ClusterUnavailable, StoreReadOnly, is_interrupt
+from assignor.embedding.bad_records import BadRecords
+from assignor.embedding.errors import StoreReadOnly, is_interrupt
 from assignor.embedding.state_stores.access import ChangelogAccess
-from assignor.embedding.state_stores.copies import TaskCopy
+from assignor.embedding.state_stores.copies import TaskCopy, Work
 from assignor.embedding.state_stores.held_input import HeldInput, SlowRecords
 from assignor.embedding.state_stores.input_offsets import InputOffsets
 from assignor.embedding.state_stores.layout import StoreLayout
@@ -110,30 +109,6 @@ Handler = Callable[[Any, TaskState], object]
 """Processes a record of a client with the stores of its task."""
 
 
-class Work:
-    """What a member has processed since it began, for other threads to read.
-
-    Attributes:
-        ended: why no loop processes records; "": one does.
-        records: task -> records, without those that its state had already. Records whose commit
-            has failed count again, as in Kafka Streams' `process-total`.
-        bad_records: (stage, "skip" or "dead letter") -> records that were not processed.
-        commits: of records, to changelogs; as Kafka Streams' `commit-total` without idle ones.
-        commit_s: seconds that they took together.
-        current: the record that is being processed, and since when (`time.monotonic()`).
-        waits: why a write failed that is tried again; "": none did.
-    """
-
-    def __init__(self, bad_records: Counter[tuple[BadRecordStage, str]]) -> None:
-        self.ended = "the loop that processes records has not begun"
-        self.records: Counter[TaskId] = Counter()
-        self.bad_records = bad_records
-        self.commits = 0
-        self.commit_s = 0.0
-        self.current: tuple[TopicPartition, int, float] | None = None
-        self.waits = ""
-
-
 class HeldProcessing:
     """Processes records that are held into the stores of their tasks.
 
@@ -188,10 +163,7 @@ class HeldProcessing:
                 self._run_task(each, opened, handle, is_over)
             self._write(opened)
             self.slow.end()
-            self._is_single, self.work.waits = False, ""
-        except ClusterUnavailable as error:
-            self.work.waits = str(error)
-            raise
+            self._is_single = False
         finally:
             for each in opened:
                 each.batch.is_open = False
@@ -329,12 +301,10 @@ class HeldProcessing:
             Divided: as `write_running`; or a record may be skipped, once it is known which one.
         """
         begin_s = time.monotonic()
+        is_commit = any(each.inputs for each in opened)
         try:
-            is_idle = not any(each.inputs for each in opened)
             write_running(self._access, opened, limit=self._commit_size)
-            if not is_idle:
-                self.work.commits += 1
-                self.work.commit_s += time.monotonic() - begin_s
+            self.work.commits += is_commit
         except Divided as error:
             self._commit_size = error.limit
             raise
@@ -346,3 +316,5 @@ class HeldProcessing:
                 self._commit_size = COMMIT_SIZE  # not the commits were too large
             self._is_single = True
             raise Divided(self._commit_size) from error
+        finally:
+            self.work.commit_s += is_commit * (time.monotonic() - begin_s)

@@ -177,7 +177,7 @@ class TaskStores(RunningTasks):
         self._held.hold(batch)
         self._input.settled.update(getattr(batch, "settled", {}))
         self._processing.slow.begin(slow, are_committed=are_committed)
-        with self._noting_copies():
+        with self.work.noting_waits(batch, self._pending), self._noting_copies():
             self._follow_assignment()
             self._takeovers.look_at_idle(self._copies.values())
             self._take_over()

@@ -137,7 +137,8 @@ def test_an_unreachable_cluster_is_retried_wherever_it_shows(caplog):
     run(Client({"p": [RECORD]}), stores=Stores(gone))
     run(Client({"p": [RECORD]}), raising(unavailable))  # as `state.send` raises
     kept = "what is not processed or committed is kept, and tried again"
-    assert len([line for line in caplog.messages if line.startswith(kept)]) == 3
+    # State stores log why they can write nothing, for all loops.
+    assert len([line for line in caplog.messages if line.startswith(kept)]) == 2
 
 
 def test_a_fatal_error_of_an_output_ends_the_member():

@@ -11,7 +11,6 @@ from assignor.adapters.aiokafka import polling
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.port import AiokafkaPort
 from tests.assignor.adapters.members import AnyConsumer, cluster
-from tests.assignor.embedding.clusters import LIMIT_S
 from tests.assignor.rebalance.groups import TOPOLOGY
 
 
@@ -106,13 +105,14 @@ def test_the_leader_asks_when_it_assigns():
     assert consumer._client.asked == 1
 
 
+@pytest.mark.usefixtures("clock")
 def test_offsets_of_a_deleted_topic_are_not_waited_for(monkeypatch):
     """aiokafka asks for them until `request_timeout_ms` is over, and the loop polls nothing."""
-    monkeypatch.setattr(polling, "_RANGES_S", 0.01)
+    monkeypatch.setattr(polling, "_RANGES_S", 0)
     gone = TopicPartition("gone", 0)
 
     async def ask(_partitions):
-        await asyncio.sleep(LIMIT_S)
+        await asyncio.Event().wait()
 
     client = SimpleNamespace(beginning_offsets=ask, end_offsets=ask)
     loop = polling.ConsumerLoop(client, SimpleNamespace(), 1000, {}, "earliest")

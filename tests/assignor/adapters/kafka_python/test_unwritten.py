@@ -52,7 +52,7 @@ def test_a_producer_that_has_lost_its_id_is_replaced(broker):
     with opened(broker, delivery_timeout_ms=700, **RETRY) as changelogs, waits(20.0):
         append(changelogs)
         broker.inject(Fault(api="Produce", error=NOT_ENOUGH_REPLICAS, times=10_000))
-        with pytest.raises(ClusterUnavailable, match="Expiring 1 record|NotEnough"):
+        with pytest.raises(ClusterUnavailable, match=r"Expiring 1 record|NotEnough"):
             append(changelogs)
         broker.clear_faults()
         assert append(changelogs) == [1]
@@ -120,3 +120,15 @@ def test_a_changelog_that_is_deleted_is_named_within_seconds(broker, monkeypatch
                 append(changelogs)
         broker.create_topic(CHANGELOG.topic)
         assert append(changelogs) == [0]
+
+
+def test_a_read_waits_no_longer_than_the_member_may(broker):
+    with opened(broker) as changelogs:
+        append(changelogs)
+        broker.inject(Fault(api="ListOffsets", delay_ms=600_000, times=10_000))
+        why = "the ends of changelogs cannot be read: .* 600"
+        with waits(0.6), pytest.raises(ClusterUnavailable, match=why):
+            changelogs.end_offsets([CHANGELOG])
+        broker.clear_faults()
+        with waits(20.0):
+            assert changelogs.end_offsets([CHANGELOG]) == {CHANGELOG: 1}

@@ -278,6 +278,36 @@ def test_a_cluster_that_does_not_answer_costs_no_record(cluster, member):
     assert owner.state() == restored(cluster) == cluster.expected()
 
 
+@pytest.mark.parametrize("claims", [True, False], ids=["claim", "commit"])
+def test_what_cannot_be_written_is_a_problem_and_a_warning_until_it_is(
+    cluster, member, caplog, claims
+):
+    """In each loop, also one of the application: `process` itself reports."""
+    caplog.set_level("INFO", "assignor.embedding.state_stores.copies")
+    owner = member()
+    owner.assign()
+    if not claims:
+        owner.poll()
+    batch = {each: cluster.input[each] for each in INPUTS}
+    for seconds in (10, 20, 40):
+        owner.access.broken = ClusterUnavailable(f"changelog c: nothing for {seconds} s; look")
+        with pytest.raises(ClusterUnavailable):
+            owner.stores.process(batch, owner.count)
+        assert owner.stores.work.waits == str(owner.access.broken)
+    owner.access.broken = ClusterUnavailable("changelog c does not exist")
+    with pytest.raises(ClusterUnavailable):
+        owner.stores.process({}, owner.count)
+    owner.access.broken = None
+    owner.finish()
+    assert owner.stores.work.waits == ""
+    kept = "what is not processed or committed is kept, and tried again: changelog c"
+    assert [(each.levelname, each.message) for each in caplog.records] == [
+        ("WARNING", f"{kept}: nothing for 10 s; look"),
+        ("WARNING", f"{kept} does not exist"),
+        ("INFO", "changelogs and outputs are read and written again"),
+    ]
+
+
 def test_a_large_batch_is_written_in_parts(cluster, member, monkeypatch):
     monkeypatch.setattr("assignor.embedding.state_stores.processing.COMMIT_SIZE", 1)
     owner = member()
