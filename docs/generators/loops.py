@@ -176,8 +176,8 @@ a single record takes longer than `max_poll_interval_ms`, alone or with those be
   `run_tasks` and `StreamsApplication` a warning names the record, at most once a minute for each
   partition. From its second time in a process on it is an error with their number, which
   `failures` of the assignor and `tell` have, too; other processes count for themselves. With
-  `polled` a warning names each such pause. Before such a record begins again on the same member, the
-  records of other partitions are processed and committed; then it is processed alone
+  `polled` a warning names each such pause. Before such a record begins again on the same member,
+  the records of other partitions are processed and committed; then it is processed alone
 | `TaskStores.process(..., slow=...)` holds it back; else such a record stops other partitions, too
 
 partitions are revoked while records of them are kept
