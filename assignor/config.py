@@ -7,46 +7,72 @@ unknown name the error message suggests the nearest known one.
 import difflib
 import inspect
 import json
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Generator, Mapping
+from collections.abc import AsyncGenerator, Collection, Coroutine, Generator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from math import inf
 from pathlib import Path
 from types import FunctionType, MethodType
 from typing import Any
 
 from assignor.errors import ConfigError
+from assignor.option_fields import Kind, described, option, option_text, optional, whole
 from encoding import shown
 
 _NAME_MOST = 80  # characters of an unknown name in an error
 _STRATEGIES = ("none", "min_traffic", "balance_subtopology")
 
 
+_INT, _LONG = 2**31 - 1, 2**63 - 1  # the largest values of Java's int and long
+_COST = optional(whole(0), "null or {}")
+
+
+def _are_tags(value: object) -> bool:
+    return (
+        isinstance(value, tuple)
+        and len(value) <= 5  # noqa: PLR2004 KIP-708's limit
+        and all(isinstance(key, str) and 0 < len(key) <= 20 for key in value)  # noqa: PLR2004 too
+    )
+
+
+@described
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentConfig:
-    """Settings of an assignment strategy (Kafka Streams' settings with the same names).
+    """Settings of an assignment strategy (Kafka Streams' settings with the same names)."""
 
-    Attributes:
-        num_standby_replicas: standby replicas of each stateful task, >= 0.
-        acceptable_recovery_lag: largest lag of a copy that counts as caught up, in offsets, >= 0.
-        max_warmup_replicas: most warm-up replicas in the whole group, >= 1.
-        probing_rebalance_interval_ms: time until the next probing rebalance, >= 60,000.
-        rack_aware_assignment_strategy: none, min_traffic or balance_subtopology (KIP-925).
-        rack_aware_assignment_traffic_cost: cost of cross-rack traffic, >= 0; None: the strategy's
-            default.
-        rack_aware_assignment_non_overlap_cost: cost of moving a task, >= 0; None: the strategy's
-            default.
-        rack_aware_assignment_tags: up to 5 tag keys by which standbys are spread (KIP-708).
-    """
-
-    num_standby_replicas: int = 0
-    acceptable_recovery_lag: int = 10_000
-    max_warmup_replicas: int = 2
-    probing_rebalance_interval_ms: int = 600_000
-    rack_aware_assignment_strategy: str = "none"
-    rack_aware_assignment_traffic_cost: int | None = None
-    rack_aware_assignment_non_overlap_cost: int | None = None
-    rack_aware_assignment_tags: tuple[str, ...] = ()
+    num_standby_replicas: int = option(
+        0,
+        "standby replicas of each stateful task.",
+        whole(0, _INT),
+        # More processes than a group has: a larger number is a mistake.
+        of_member=whole(0, 10_000),
+    )
+    acceptable_recovery_lag: int = option(
+        10_000,
+        "largest lag of a copy that counts as caught up, in offsets.",
+        whole(0, _LONG, of="a whole number of offsets"),
+    )
+    max_warmup_replicas: int = option(
+        2, "most warm-up replicas in the whole group.", whole(1, _INT)
+    )
+    probing_rebalance_interval_ms: int = option(
+        600_000, "time until the next probing rebalance.", whole(60_000, _LONG, of="milliseconds")
+    )
+    rack_aware_assignment_strategy: str = option(
+        "none",
+        "how tasks are placed by racks (KIP-925).",
+        Kind(f"one of {', '.join(_STRATEGIES)}", _STRATEGIES.__contains__),
+    )
+    rack_aware_assignment_traffic_cost: int | None = option(
+        None, "cost of cross-rack traffic; None: the strategy's default.", _COST
+    )
+    rack_aware_assignment_non_overlap_cost: int | None = option(
+        None, "cost of moving a task; None: the strategy's default.", _COST
+    )
+    rack_aware_assignment_tags: tuple[str, ...] = option(
+        (),
+        "tag keys by which standbys are spread (KIP-708).",
+        Kind("at most 5 keys of 1 to 20 characters", _are_tags),
+    )
 
     def __post_init__(self) -> None:
         """Check all values.
@@ -54,10 +80,11 @@ class AssignmentConfig:
         Raises:
             ConfigError: a value is out of range; the message names setting, value and range.
         """
-        for name, (allowed, is_allowed) in _CHECKS.items():
-            value = getattr(self, name)
-            if not is_allowed(value):
-                raise ConfigError(f"{dotted(name)} = {_given(value)} is not allowed: {allowed}")
+        for setting in fields(self):
+            value, kind = getattr(self, setting.name), option_text(setting).kind
+            if kind is not None and not kind.accepts(value):
+                name = dotted(setting.name)
+                raise ConfigError(f"{name} = {_given(value)} is not allowed: {kind.words}")
 
     def with_rack_costs(self, *, traffic: int, non_overlap: int) -> "AssignmentConfig":
         """Return the settings with these rack costs in place of None (KIP-925)."""
@@ -70,51 +97,12 @@ class AssignmentConfig:
         )
 
 
-_INT, _LONG = 2**31 - 1, 2**63 - 1  # the largest values of Java's int and long
-
-
-def _is_int(least: int, most: float = inf) -> Callable[[Any], bool]:
-    return lambda value: (
-        isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-    )
-
-
 def _given(value: object) -> str:
     """Return a value for a message, on one line and cut."""
     try:
         return shown(repr(value))
     except ValueError:  # the number has more than sys.get_int_max_str_digits() digits
         return "a number with thousands of digits"
-
-
-def _is_cost(value: object) -> bool:
-    return value is None or _is_int(0)(value)
-
-
-def _are_tags(value: object) -> bool:
-    return (
-        isinstance(value, tuple)
-        and len(value) <= 5  # noqa: PLR2004 KIP-708's limit
-        and all(isinstance(key, str) and 0 < len(key) <= 20 for key in value)  # noqa: PLR2004 too
-    )
-
-
-_CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "num_standby_replicas": (f"a whole number, 0 to {_INT}", _is_int(0, _INT)),
-    "acceptable_recovery_lag": (f"a whole number of offsets, 0 to {_LONG}", _is_int(0, _LONG)),
-    "max_warmup_replicas": (f"a whole number, 1 to {_INT}", _is_int(1, _INT)),
-    "probing_rebalance_interval_ms": (
-        f"milliseconds, 60000 to {_LONG}",
-        _is_int(60_000, _LONG),
-    ),
-    "rack_aware_assignment_strategy": (
-        f"one of {', '.join(_STRATEGIES)}",
-        _STRATEGIES.__contains__,
-    ),
-    "rack_aware_assignment_traffic_cost": ("null or a whole number, 0 or more", _is_cost),
-    "rack_aware_assignment_non_overlap_cost": ("null or a whole number, 0 or more", _is_cost),
-    "rack_aware_assignment_tags": ("at most 5 keys of 1 to 20 characters", _are_tags),
-}
 
 
 # Parts of Kafka's names that have underscores.
@@ -192,14 +180,13 @@ def check_has_run(result: object) -> None:
     )
 
 
-def is_state_dir(value: object) -> bool:
-    """Return whether a value can be a `state_dir`: None, or a path, not empty, without a NUL."""
-    return value is None or (
-        isinstance(value, str | Path) and str(value) != "" and "\0" not in str(value)
-    )
-
-
-STATE_DIR_KIND = ("a path that is not empty, or None", is_state_dir)
+STATE_DIR_KIND = Kind(
+    "a path that is not empty, or None",
+    lambda value: (
+        value is None
+        or (isinstance(value, str | Path) and str(value) != "" and "\0" not in str(value))
+    ),
+)
 """What `state_dir` has to be, in words, and its check."""
 
 
@@ -208,6 +195,21 @@ def refused(name: str, value: object, wanted: str) -> ConfigError:
     hint = ", written with def and without yield: its body has to run when it is called"
     hint = hint if callable(value) and is_deferred(value) else ""
     return ConfigError(f"{name}={shown(repr(value), limit=80)} is refused; give {wanted}{hint}")
+
+
+def check_kind(name: str, value: object, kind: Kind | None) -> None:
+    """Check that a value is of a kind; None: anything is.
+
+    Raises:
+        ConfigError: it is not; the message says what to give, the nearest choice first.
+    """
+    if kind is None or kind.accepts(value):
+        return
+    # The case of Kafka's own names differs from setting to setting.
+    by_text = {choice.lower(): choice for choice in kind.choices}
+    near = difflib.get_close_matches(str(value)[:_NAME_MOST].strip().lower(), by_text, n=1)
+    hint = f"{by_text[near[0]]!r}, the nearest of {kind.words}" if near else kind.words
+    raise refused(name, value, hint)
 
 
 def config_from_mapping(settings: Mapping[str, Any]) -> AssignmentConfig:

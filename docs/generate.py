@@ -1,4 +1,7 @@
-"""Write the pages under docs/ that are generated from tables, help texts and stored results."""
+"""Write what is generated from tables, declarations, help texts and stored results.
+
+Each module of docs/generators writes the page of docs/ with its name, or the file of its `PATH`.
+"""
 
 import importlib
 import sys
@@ -7,16 +10,18 @@ from pathlib import Path
 import click
 
 _DOCS = Path(__file__).resolve().parent
+_ROOT = _DOCS.parent
 _GENERATORS = sorted(
     path.stem for path in (_DOCS / "generators").glob("*.py") if path.stem != "__init__"
 )
 
 
 def pages() -> dict[Path, str]:
-    """Return the text of each generated page, by its path."""
+    """Return the text of each generated page or module, by its path."""
+    modules = [importlib.import_module(f"docs.generators.{name}") for name in _GENERATORS]
     return {
-        _DOCS / f"{name}.md": importlib.import_module(f"docs.generators.{name}").render()
-        for name in _GENERATORS
+        _ROOT / getattr(each, "PATH", f"docs/{name}.md"): each.render()
+        for name, each in zip(_GENERATORS, modules, strict=True)
     }
 
 

@@ -2,16 +2,17 @@
 
 import threading
 from collections.abc import Mapping, Sequence
-from math import isfinite
-from numbers import Integral, Real
-from typing import Any, TypeVar
+from numbers import Integral
+from typing import Any, Final, TypeVar
 
 from assignor.adapters.membership import EmbeddedMember
-from assignor.config import is_deferred, refused
+from assignor.config import check_kind, is_deferred, refused
 from assignor.embedding import LEFT_GROUP, MemberStopped
 from assignor.errors import ConfigError
+from assignor.option_fields import number
 
 _Member = TypeVar("_Member", bound=EmbeddedMember)
+_TIMEOUT: Final = number("a number, 0 or more", lambda value: value >= 0)
 
 
 def stop_event(stop: threading.Event | None) -> threading.Event:
@@ -35,9 +36,7 @@ def check_timeout(name: str, value: Any) -> None:
     Raises:
         ConfigError: it is no number, below 0, or not finite.
     """
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not is_number or not isfinite(value) or value < 0:
-        raise refused(name, value, "a number, 0 or more")
+    check_kind(name, value, _TIMEOUT)
 
 
 def is_closed(consumer: Any) -> bool:

@@ -1,5 +1,6 @@
 """What makes the calls of a poll loop, for clients whose calls block and those with coroutines."""
 
+import asyncio
 import threading
 from collections.abc import (
     AsyncGenerator,
@@ -10,16 +11,18 @@ from collections.abc import (
     Mapping,
     MutableMapping,
 )
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from inspect import GEN_CLOSED, getgeneratorstate, isawaitable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from assignor.adapters.membership import EmbeddedMember
 from assignor.adapters.poll_arguments import check_member, is_closed
 from assignor.adapters.threads import LOOP_END
-from assignor.embedding import Handler, TaskStores, error_text
+from assignor.embedding import Handler, RunningTasks, TaskStores, error_text
 from assignor.embedding.loops import (
+    BrokerWaits,
     DeletedTopics,
     InputWatch,
     PolledBatch,
@@ -28,6 +31,11 @@ from assignor.embedding.loops import (
     TaskClient,
     TaskEngine,
 )
+
+COMMITS_ITSELF: Final = (
+    "the consumer commits records that are not processed yet; set enable_auto_commit=False"
+)
+"""Why state stores need `enable_auto_commit=False`."""
 
 _Result = TypeVar("_Result")
 
@@ -95,7 +103,9 @@ async def await_out(steps: Steps[None]) -> AsyncGenerator[PolledBatch, None]:
 
 
 class GroupConsumer:
-    """What `LoopClient` of kafka-python's and aiokafka's consumers has in common.
+    """What `TaskClient` of kafka-python's and aiokafka's consumers has in common.
+
+    `partition` is the client's class of partitions, a named tuple.
 
     Args:
         consumer: with the assignor attached.
@@ -105,6 +115,8 @@ class GroupConsumer:
             empties it first.
         reset: `auto_offset_reset` of the consumer, as far as the loop has to do it.
     """
+
+    partition: Any
 
     def __init__(
         self,
@@ -160,6 +172,19 @@ class GroupConsumer:
             if partition in self.consumer.assignment():
                 self.consumer.seek(partition, offset)
 
+    def paused(self) -> AbstractSet[Any]:
+        """Return the partitions of which nothing is fetched."""
+        found: AbstractSet[Any] = self.consumer.paused()
+        return found
+
+    def pause(self, partitions: AbstractSet[Any]) -> None:
+        """Fetch nothing of these partitions."""
+        self.consumer.pause(*map(self.partition._make, sorted(partitions)))
+
+    def resume(self, partitions: AbstractSet[Any]) -> None:
+        """Fetch these partitions again."""
+        self.consumer.resume(*map(self.partition._make, sorted(partitions)))
+
     def leave(self) -> None:
         """Leave the group."""
         self.consumer.unsubscribe()
@@ -200,6 +225,21 @@ def deleted_topics(holder: object) -> DeletedTopics:
     return found
 
 
+def broker_waits(holder: object) -> BrokerWaits:
+    """Return what adds up how long the commits of a consumer take, whose coordinator has it."""
+    found: BrokerWaits = getattr(holder, "broker_waits", None) or BrokerWaits()
+    if holder is not None:
+        holder.broker_waits = found  # type: ignore[attr-defined] # the client's own object
+    return found
+
+
+def waited_s(consumer: Any, assignor: Any) -> float:
+    """Return how long commits of a member, of offsets and of its `TaskStores`, have waited."""
+    work = getattr(getattr(assignor, "listener", None), "work", None)
+    commits_s: float = getattr(work, "commit_s", 0.0)
+    return commits_s + broker_waits(getattr(consumer, "_coordinator", None)).total_s
+
+
 class BlockingLoop:
     """A poll loop over a consumer whose calls block.
 
@@ -219,16 +259,23 @@ class BlockingLoop:
 
     def run(self, stores: TaskStores, handle: Handler) -> None:
         """Process and commit what polls return, as `TaskEngine.tasks`."""
-        LOOP_END.set(self._ended)
-        stores.work.ended = ""
-        try:
+        with noted_end(stores, self._ended):
             result_of(self._engine.tasks(stores, handle))
-            stores.work.ended = "it was stopped"
-        except BaseException as error:
-            stores.work.ended = error_text(error)
-            raise
-        finally:
-            LOOP_END.set(None)
+
+
+@contextmanager
+def noted_end(stores: TaskStores, ended: threading.Event | asyncio.Event) -> Iterator[None]:
+    """Have waits for a broker look at the event in a block, and note why the block has ended."""
+    LOOP_END.set(ended)
+    stores.work.ended = ""
+    try:
+        yield
+        stores.work.ended = "it was stopped"
+    except BaseException as error:
+        stores.work.ended = error_text(error)
+        raise
+    finally:
+        LOOP_END.set(None)
 
 
 @contextmanager
@@ -268,4 +315,20 @@ def check_not_processing(listener: object, method: str) -> None:
             f"{method} was called in a function that processes records, before its batch is "
             "finished, so that records would be lost; return instead: the loop commits what is "
             "finished, and polls"
+        )
+
+
+def check_may_close(listener: object) -> None:
+    """Check that no function that processes records calls `close`.
+
+    Args:
+        listener: of the member.
+
+    Raises:
+        RuntimeError: one does; nothing has been closed.
+    """
+    if isinstance(listener, RunningTasks) and listener.is_working:
+        raise RuntimeError(
+            "close was called in a function that processes records, before its batch is finished; "
+            "set the event that stops the loop, or return, and call close once the loop has ended"
         )

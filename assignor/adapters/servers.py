@@ -53,6 +53,16 @@ def parse_servers(text: str) -> tuple[str, ...]:
     return servers
 
 
+def servers_text(servers: str | Collection[str]) -> str:
+    """Return checked bootstrap servers as one text, whatever form they were given in.
+
+    >>> servers_text(["PLAINTEXT://b:2", "a:1"]), servers_text("a:1, b:2")
+    ('a:1,b:2', 'a:1,b:2')
+    """
+    given = servers.split(",") if isinstance(servers, str) else servers
+    return ",".join(sorted({each.rpartition(_SCHEME)[2] for each in _named(given)}))
+
+
 def check_servers(
     servers: Any,
     *,

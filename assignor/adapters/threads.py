@@ -1,5 +1,6 @@
 """Threads and processes that use a consumer beside the thread that polls it."""
 
+import asyncio
 import os
 import threading
 import time
@@ -22,7 +23,9 @@ FORKED: Final = (
     "process; make it in the child process"
 )
 
-LOOP_END: Final[ContextVar[threading.Event | None]] = ContextVar("LOOP_END", default=None)
+LOOP_END: Final[ContextVar[threading.Event | asyncio.Event | None]] = ContextVar(
+    "LOOP_END", default=None
+)
 """What ends the poll loop that runs on this thread: a wait for a broker looks at it."""
 
 

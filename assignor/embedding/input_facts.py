@@ -1,6 +1,6 @@
 """What is known of an offset and of its log: the inputs of `assignor.embedding.input_rules`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from uuid import UUID
 
@@ -65,7 +65,8 @@ class InputFacts:
         committed: offset that the group has committed, where the position began; None: none, or not
             asked for.
         is_members: a member has committed it, not an operator.
-        is_logged: a line says already what became of the topic: that of the position.
+        is_logged: a line says already what became of the topic: that of the position, or of another
+            partition.
         is_only_compacted: brokers delete no record of the changelog, whatever its age.
         copy: where a local copy is that has all of its task's state; "": it may not have all.
         remedy: what to do if such a copy has what its changelog has lost.
@@ -120,3 +121,15 @@ class InputFacts:
         """Whether no committed offset says where reading begins: none is in the topic."""
         at = self.committed
         return self.is_taken_over and (at is None or not self.log.start <= at <= self.log.end)
+
+    def once_a_topic(self, logged: set[UUID | None]) -> "InputFacts":
+        """Return the facts, with `is_logged` if a line names a topic that was made anew already.
+
+        Args:
+            logged: ids of such topics; that of these facts is added.
+        """
+        if not self.is_anew or self.is_new or self.hidden is not None:
+            return self
+        is_again = self.log.topic_id in logged
+        logged.add(self.log.topic_id)
+        return replace(self, is_logged=self.is_logged or is_again)

@@ -52,7 +52,8 @@ class InternalTopicManager:
         subtopologies: subtopologies of the application.
         settings: how internal topics are created.
         on_ready: called on the thread when the leader's last answer is outdated.
-        on_error: called on the thread with each new problem, as a sentence.
+        on_error: called on the thread with each new problem, as a sentence; a cluster that does not
+            answer is in the log alone.
         now: a monotonic clock, in seconds.
     """
 
@@ -293,9 +294,12 @@ class InternalTopicManager:
             self._report(_TOPOLOGY, frozenset({str(error)}))
             return
         if not self._reported.get(_QUERY):  # else those before have failed, too
-            why = str(error) if known else error_text(error)
-            self._report(_QUERY, frozenset({f"the cluster query failed: {why}"}))
-            if not known:
+            sentence = f"the cluster query failed: {error if known else error_text(error)}"
+            if known:  # brokers do not answer: nothing in the application is to be corrected
+                self._reported[_QUERY] = frozenset({sentence})
+                _log.warning("%s; tasks run, and lags are unknown until it succeeds", sentence)
+            else:
+                self._report(_QUERY, frozenset({sentence}))
                 _log.warning("the cluster query failed", exc_info=error)
         self._disconnect()
 

@@ -33,8 +33,9 @@ class RunningTasks(TasksListener):
             stay. Keep their state until then, process nothing of them and write nothing.
     """
 
-    # Whether the application has asked which tasks are fresh, and whether it has restored any.
-    _asks = _restores = False
+    # Whether the application has asked which tasks are fresh, whether it has restored any, and
+    # whether it waits for the next assignment.
+    _asks = _restores = _is_paused = False
 
     def __init__(self, tell: Callable[[str], object] = lambda _: None) -> None:
         if not takes(tell, 1):
@@ -59,7 +60,7 @@ class RunningTasks(TasksListener):
             self._fresh = (self._fresh | (active.keys() - self.active)) & active.keys()
             self._kept &= active.keys()
             self.active, self.standby = frozenset(active), frozenset(standby)
-            self.suspended = _NONE
+            self.suspended, self._is_paused = _NONE, False
         says = f"active tasks: {listed_tasks(active)}; standby tasks: {listed_tasks(standby)}"
         last, self._assigned = self._assigned, says
         if says != last:
@@ -79,6 +80,11 @@ class RunningTasks(TasksListener):
         with self._locked():
             self._kept = self.suspended = _NONE
             self._assigned = ""
+
+    def pause_work(self) -> None:
+        """Wait for the end of the block of `working`; the next ones have no tasks to process."""
+        with self._locked():
+            self._is_paused = True
 
     def restoring_tasks(self) -> AbstractSet[TaskId]:
         """Return the fresh tasks, also those that are given up before a join and come back.
@@ -107,7 +113,8 @@ class RunningTasks(TasksListener):
     def working(self, restored: AbstractSet[TaskId] = _NONE) -> Iterator[AbstractSet[TaskId]]:
         """Yield the active tasks to process; none is revoked until the block ends, so be brief.
 
-        These are all active tasks, or without the fresh ones if the application restores tasks.
+        These are all active tasks, or without the fresh ones if the application restores tasks;
+        none while the member joins.
 
         Args:
             restored: tasks whose state is now restored.
@@ -121,7 +128,8 @@ class RunningTasks(TasksListener):
             self._fresh -= restored
             self._worker = threading.get_ident()
             try:
-                yield self.active - (self._fresh if self._asks or self._restores else _NONE)
+                waits = self._fresh if self._asks or self._restores else _NONE
+                yield _NONE if self._is_paused else self.active - waits
             finally:
                 self._worker = None
 

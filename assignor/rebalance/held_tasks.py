@@ -280,6 +280,13 @@ class TasksListener:
         """
         self.on_tasks_revoked(active, standby)
 
+    def pause_work(self) -> None:
+        """Return once no batch is in progress, and begin none until the next assignment.
+
+        Called before a join by aiokafka consumers, on a thread of its own: their event loop, which
+        calls `on_tasks_revoked`, must not wait for a batch.
+        """
+
     def on_shutdown_requested(self) -> None:
         """Close this member, from another thread: the whole group was asked to stop (KIP-671)."""
 

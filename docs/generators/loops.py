@@ -12,10 +12,10 @@ _TOP = """# What a poll loop does after each event
 
 Use this page if you write your own loop, or want to know what the loops of this project do when
 something fails. One engine (`assignor/embedding/loops`) decides for all of them by these tables:
-`polled` and `commit_next` of kafka-python and aiokafka, `run_tasks` of kafka-python and
-confluent-kafka, `StreamsApplication`, and, where confluent-kafka leaves a choice, the `Consumer` of
-`assignor.adapters.confluent` and a Quix application. [Each loop](#what-each-loop-does) has a column
-below. To leave out records that cannot be read, and process all others:
+`polled` and `commit_next` of kafka-python and aiokafka, `run_tasks` and `StreamsApplication` of all
+clients, and, where confluent-kafka leaves a choice, the `Consumer` of `assignor.adapters.confluent`
+and a Quix application. [Each loop](#what-each-loop-does) has a column below. To leave out records
+that cannot be read, and process all others:
 
 ```python
 from kafka import TopicPartition
@@ -162,7 +162,8 @@ a record cannot be read
 a batch takes longer than half of `max_poll_interval_ms`, or, with kafka-python, half of the
 session timeout
 | `run_tasks` and `StreamsApplication` keep the rest, commit what is finished, and poll with the
-  partitions of the rest paused; they never poll while the function that processes records runs.
+  partitions of the rest paused; with aiokafka also once a rebalance begins. They never poll while
+  the function that processes records runs.
   `polled` returns smaller batches after a slow one; the first batch has one record
 | process a part, commit, pause the partitions of the rest, poll, resume. `TaskStores.process(...,
   is_over=...)` keeps a rest
@@ -175,8 +176,8 @@ a single record takes longer than `max_poll_interval_ms`, alone or with those be
   `run_tasks` and `StreamsApplication` a warning names the record, at most once a minute for each
   partition. From its second time in a process on it is an error with their number, which
   `failures` of the assignor and `tell` have, too; other processes count for themselves. With
-  `polled` a warning names the pause. Before such a record begins again on the same member, the
-  records of other partitions are processed and committed; then it is processed alone
+  `polled` a warning names each such pause. Before such a record begins again on the same member,
+  the records of other partitions are processed and committed; then it is processed alone
 | `TaskStores.process(..., slow=...)` holds it back; else such a record stops other partitions, too
 
 partitions are revoked while records of them are kept

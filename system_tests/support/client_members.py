@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Final
 
-from assignor import DictStore, Observation, RunningTasks, TaskState, TaskStores, Topology
+from assignor import DictStore, Observation, RunningTasks, TaskState, Topology
 from assignor.adapters import aiokafka, confluent, kafka_python
 from assignor.embedding import JSON, TEXT
 from assignor.observe import AssignmentTaken
@@ -23,6 +23,11 @@ TOPOLOGY: Final = (
     .add_state_store("counts", processors=["count"])
 )
 COUNTS: Final = DictStore("counts", key=TEXT, value=JSON)
+_APPLICATIONS: Final = {
+    "kafka-python": kafka_python.StreamsApplication,
+    "aiokafka": aiokafka.StreamsApplication,
+    "confluent": confluent.StreamsApplication,
+}
 _SESSION_MS, _HEARTBEAT_MS, _POLL_S = 60_000, 100, 0.1
 
 
@@ -33,8 +38,8 @@ class ClientMember:
         client: one of `CLIENTS`.
         servers: of the broker.
         name: its client id.
-        has_stores: it keeps counts in `TaskStores`, as the pages show for the client; else its loop
-            is that of the README's first application.
+        has_stores: it is the client's `StreamsApplication`, and keeps counts; else its loop is
+            that of docs/clients.md.
         options: of the assignor.
 
     Attributes:
@@ -87,62 +92,59 @@ class ClientMember:
     def _run(self) -> None:
         loops = {"kafka-python": self._poll, "aiokafka": self._iterate, "confluent": self._consume}
         try:
-            loops[self.client]()
+            if self._has_stores:
+                self._count()
+            else:
+                loops[self.client]()
         except BaseException as error:  # noqa: BLE001 the test looks at it
             self.error = error
 
-    def _stores(self) -> TaskStores:
-        access = kafka_python.KafkaChangelogs(bootstrap_servers=self._servers)
-        return TaskStores(TOPOLOGY, [COUNTS], application_id=GROUP, access=access)
-
-    def _poll(self) -> None:
-        settings: dict[str, Any] = {
+    def _settings(self) -> dict[str, Any]:
+        return {
             "group_id": GROUP,
             "bootstrap_servers": self._servers,
             "client_id": self.name,
             "session_timeout_ms": _SESSION_MS,
             "heartbeat_interval_ms": _HEARTBEAT_MS,
         } | self._options
-        if self._has_stores:
-            settings.pop("listener")
-            application = kafka_python.StreamsApplication(
-                TOPOLOGY, count, stores=[COUNTS], **settings
-            )
-            with application:
-                self.assignor = application.assignor
-                application.run(self._stop)
+
+    def _count(self) -> None:
+        """Run the application of the client."""
+        kind: Any = _APPLICATIONS[self.client]
+        settings = self._settings()
+        settings.pop("listener")
+        application = kind(TOPOLOGY, count, stores=[COUNTS], **settings)
+        if self.client == "aiokafka":
+            asyncio.run(self._await(application))
             return
-        with kafka_python.streams_consumer(TOPOLOGY, **settings) as consumer:
+        with application:
+            self.assignor = application.assignor
+            application.run(self._stop)
+
+    async def _await(self, application: aiokafka.StreamsApplication) -> None:
+        stop = asyncio.Event()
+        waiting = asyncio.create_task(self._set_when_stopped(stop))
+        async with application:
+            self.assignor = application.assignor
+            await application.run(stop)
+        await waiting
+
+    def _poll(self) -> None:
+        with kafka_python.streams_consumer(TOPOLOGY, **self._settings()) as consumer:
             self.assignor = consumer.assignor
             for _ in kafka_python.polled(consumer, stop=self._stop):
                 kafka_python.commit_next(consumer)
 
     def _iterate(self) -> None:
-        if not self._has_stores:
-            asyncio.run(self._getmany(None))
-            return
-        with self._stores() as stores:
-            asyncio.run(self._getmany(stores))
+        asyncio.run(self._getmany())
 
-    async def _getmany(self, stores: TaskStores | None) -> None:
-        options = self._options if stores is None else self._options | {"listener": stores}
+    async def _getmany(self) -> None:
         stop = asyncio.Event()
         waiting = asyncio.create_task(self._set_when_stopped(stop))
-        async with aiokafka.streams_consumer(
-            TOPOLOGY,
-            group_id=GROUP,
-            bootstrap_servers=self._servers,
-            client_id=self.name,
-            session_timeout_ms=_SESSION_MS,
-            heartbeat_interval_ms=_HEARTBEAT_MS,
-            **options,
-        ) as consumer:
+        async with aiokafka.streams_consumer(TOPOLOGY, **self._settings()) as consumer:
             self.assignor = consumer.assignor
-            async for batch in aiokafka.polled(consumer, stop=stop, timeout_ms=_HEARTBEAT_MS):
-                done = None
-                if stores is not None:
-                    done = await asyncio.to_thread(stores.process, batch, count)
-                await aiokafka.commit_next(consumer, done)
+            async for _ in aiokafka.polled(consumer, stop=stop, timeout_ms=_HEARTBEAT_MS):
+                await aiokafka.commit_next(consumer)
         await waiting
 
     async def _set_when_stopped(self, stop: asyncio.Event) -> None:
@@ -159,17 +161,6 @@ class ClientMember:
             "auto.offset.reset": "earliest",
             "log_level": 0,
         }
-        if self._has_stores:
-            manual = config | {"enable.auto.commit": False}
-            with (
-                self._stores() as stores,
-                confluent.Consumer(
-                    manual, topology=TOPOLOGY, **self._options | {"listener": stores}
-                ) as consumer,
-            ):
-                self.assignor = consumer.assignor
-                confluent.run_tasks(consumer, stores, count, stop=self._stop, timeout=_POLL_S)
-            return
         with confluent.Consumer(config, topology=TOPOLOGY, **self._options) as consumer:
             self.assignor = consumer.assignor
             consumer.subscribe(["words"])
@@ -179,8 +170,7 @@ class ClientMember:
 
 def count(record: Any, state: TaskState) -> None:
     """Count a record's key."""
-    key = record.key() if callable(record.key) else record.key
-    word = key.decode()
+    word = record.key.decode()
     state[COUNTS].put(word, state[COUNTS].get(word, 0) + 1)
 
 

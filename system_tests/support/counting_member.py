@@ -8,14 +8,15 @@ The parts are those of an application; each of their steps is reported to `Steps
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from assignor import JSON, TEXT, SqliteStore, TaskState, TaskStores, Topology
+from assignor.adapters.application import signals_as
 from assignor.adapters.kafka_python import KafkaChangelogs, run_tasks, streams_consumer
-from assignor.adapters.kafka_python.application import signals_as_event
 from assignor.embedding import NewRecord
 from assignor.embedding.state_stores.records import COMMIT_KEY, OWNER_KEY, Writes
 from assignor.embedding.state_stores.tables import NO_CHANGES, Progress, StateTable
@@ -200,7 +201,8 @@ class Member:
 
     def run(self) -> None:
         """Count until SIGTERM."""
-        with signals_as_event() as ended:
+        ended = threading.Event()
+        with signals_as(ended.set):
             try:
                 run_tasks(self._consumer, self._stores, self._count, timeout_ms=200, stop=ended)
             finally:

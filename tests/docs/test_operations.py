@@ -2,18 +2,13 @@
 
 import ast
 import importlib
-import json
 import logging
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from assignor import AssignmentConfig
-from assignor.adapters.membership import OPTION_GROUPS
-from assignor.config import dotted
 from assignor.embedding.errors import _FATAL
 from assignor.embedding.input_rules import INPUT_RULES
 from assignor.observe.prometheus import PrometheusHook
@@ -21,8 +16,6 @@ from tests.docs.pages import ROOT
 
 PAGE = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
 PACKAGES = ("assignor", "probing", "encoding")
-# Options for tests.
-FOR_TESTS = {"observer", "release"}
 
 
 def rows(heading):
@@ -40,27 +33,6 @@ def test_every_metric_is_in_the_table_with_its_labels():
         for family in registry.collect()
     }
     assert {cell[0].strip("`").partition("{")[0] for cell in rows("What to watch")} == made
-
-
-def test_every_setting_is_in_the_table_with_its_default():
-    defaults = {dotted(item.name): item.default for item in fields(AssignmentConfig)}
-    documented = {name.strip("`"): default for name, default, _ in rows("Settings")}
-    words = {(): "empty", "none": "none"}
-    assert documented == {
-        name: words.get(value) or json.dumps(value) for name, value in defaults.items()
-    }
-
-
-def test_every_argument_of_a_member_is_in_the_table():
-    part = PAGE.partition("Arguments of `StreamsAssignor`")[2].partition("\nOf the consumer")[0]
-    documented = {
-        name
-        for line in part.splitlines()
-        if line.startswith("| `")
-        for name in re.findall(r"`(\w+)`", line.split(" | ")[0])
-    }
-    known = {option.name for kind in OPTION_GROUPS.values() for option in fields(kind)}
-    assert documented == (known | {"application_id"}) - FOR_TESTS
 
 
 def test_loggers_that_are_named_are_modules_that_log():

@@ -18,7 +18,8 @@ from aiokafka.coordinator.protocol import (
 )
 
 from assignor.adapters.aiokafka.cluster_access import AIOKafkaAccess, access_settings
-from assignor.adapters.aiokafka.port import AiokafkaPort, CoordinatorHooks
+from assignor.adapters.aiokafka.coordinator import CoordinatorHooks
+from assignor.adapters.aiokafka.port import AiokafkaPort
 from assignor.adapters.membership import (
     UNKNOWN_GENERATION,
     EmbeddedMember,
@@ -80,7 +81,12 @@ class StreamsAssignor(EmbeddedMember):
         client = getattr(consumer, "_client", None)
         self.client_id = getattr(client, "_client_id", self.client_id)
         self.poll_limit_s = getattr(consumer, "_max_poll_interval_ms", inf) / 1000
-        self._hooks = CoordinatorHooks(self._port, self._membership.followups.answer_replaced)
+        reporter = self._membership.reporter
+        self._hooks = CoordinatorHooks(
+            self._port,
+            self._membership.followups.answer_replaced,
+            lambda: reporter.guarded(reporter.listener.pause_work),
+        )
         self._membership.connect(self._port)
         settings = access_settings(consumer)
         if settings is not None:

@@ -15,6 +15,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 
+from assignor.adapters.aiokafka.offset_fetch import raise_group_errors
 from assignor.adapters.rebootstrap.aiokafka import supervise_own
 from assignor.embedding import (
     CHECKED_SETTINGS,
@@ -169,6 +170,7 @@ class AIOKafkaAccess:
 
     async def _open(self) -> None:
         self._admin = AIOKafkaAdminClient(**self._settings)
+        raise_group_errors(self._admin, "_send_request")
         await self._admin.start()
         self._consumer = AIOKafkaConsumer(**self._settings, enable_auto_commit=False)
         await self._consumer.start()

@@ -11,22 +11,30 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import ConsumerStoppedError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
-from assignor.adapters.aiokafka.port import commit_existing_topics
+from assignor.adapters.aiokafka.coordinator import commit_existing_topics, count_polls
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.aiokafka.settings import ConsumerSettings
+from assignor.adapters.consumer_options import (
+    ClientSettings,
+    ConsumerOptions,
+    consumer_options,
+)
 from assignor.adapters.dropped import release_if_dropped
-from assignor.adapters.membership import MemberKeywords, documented, split_keywords
-from assignor.adapters.servers import check_servers
+from assignor.adapters.membership import MemberKeywords, documented
 from assignor.embedding import error_text
 from assignor.logs import line_logger
 from assignor.topology import Topology
 
-_CLIENT_SETTINGS: Final = {
-    name: parameter.default
-    for name, parameter in inspect.signature(AIOKafkaConsumer).parameters.items()
-    if parameter.kind is parameter.KEYWORD_ONLY
-}
-
+CLIENT_SETTINGS: Final = ClientSettings(
+    defaults={
+        name: parameter.default
+        for name, parameter in inspect.signature(AIOKafkaConsumer).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    },
+    fixed={"partition_assignment_strategy": "aiokafka joins once for each assignor in it"},
+    has_scheme=False,
+)
+"""Settings of an `AIOKafkaConsumer`."""
 
 _log = line_logger(__name__)
 
@@ -94,6 +102,7 @@ class StreamsConsumer(AIOKafkaConsumer):  # type: ignore[misc] # the client is u
             self._started += filter(None, [self._coordinator, self._fetcher])
         name_unreadable_records(self)
         commit_existing_topics(self)
+        count_polls(self)
         # A consumer that is made with topics waits for each of them, and only a leader, which has
         # started, creates repartition topics.
         self.subscribe(self._source_topics)
@@ -168,6 +177,29 @@ async def _close_parts(started: Sequence[Any], client: Any) -> None:
             _log.info("not closed cleanly: %s", error_text(closing.exception()))
 
 
+def new_consumer(
+    topology: Topology | None,
+    options: ConsumerOptions,
+    *,
+    topologies: Sequence[Topology] | None = None,
+) -> StreamsConsumer:
+    """Return the consumer of these options, not started; see `streams_consumer`."""
+    group_id = options.client["group_id"]
+    assignor = StreamsAssignor(
+        topology, application_id=group_id, topologies=topologies, **options.member
+    )
+    try:
+        return StreamsConsumer(
+            assignor,
+            assignor.source_topics,
+            partition_assignment_strategy=[assignor],
+            **{**_DEFAULTS, **options.client},
+        )
+    except BaseException:
+        assignor.close()
+        raise
+
+
 @documented(rest="options")
 def streams_consumer(
     topology: Topology | None = None,
@@ -203,29 +235,7 @@ def streams_consumer(
         ConfigError: an option is unknown or invalid; the message names the nearest one.
         StateDirectoryLocked, StoreError, TopologyError, ReleaseError: as `StreamsAssignor` does.
     """
-    if group_id is None:
-        raise TypeError("group_id=None: a consumer without a group gets no tasks; give a group_id")
-    own, settings = split_keywords(
-        options,
-        client=_CLIENT_SETTINGS,
-        kinds=ConsumerSettings.__annotations__,
-        fixed={
-            "application_id": "it is the group_id",
-            "partition_assignment_strategy": "aiokafka joins once for each assignor in it",
-        },
+    given = consumer_options(
+        options, CLIENT_SETTINGS, group_id=group_id, bootstrap_servers=bootstrap_servers
     )
-    check_servers(bootstrap_servers, has_scheme=False)
-    own.setdefault("rack", settings.get("client_rack"))
-    assignor = StreamsAssignor(topology, application_id=group_id, topologies=topologies, **own)
-    try:
-        return StreamsConsumer(
-            assignor,
-            assignor.source_topics,
-            group_id=group_id,
-            bootstrap_servers=bootstrap_servers,
-            partition_assignment_strategy=[assignor],
-            **_DEFAULTS | settings,
-        )
-    except BaseException:
-        assignor.close()
-        raise
+    return new_consumer(topology, given, topologies=topologies)

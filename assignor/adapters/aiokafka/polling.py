@@ -8,15 +8,18 @@ is ended leaves the group: one that no longer polls would delay every rebalance 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import aclosing, suppress
-from typing import Any
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from contextlib import aclosing, contextmanager, suppress
+from functools import partial
+from typing import Any, TypeVar, cast
 
+from aiokafka import TopicPartition as ClientPartition
 from aiokafka.consumer.fetcher import OffsetResetStrategy
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
-from assignor.adapters.aiokafka.port import commit_existing_topics
+from assignor.adapters.aiokafka.coordinator import commit_existing_topics, count_polls
+from assignor.adapters.aiokafka.port import AiokafkaPort
 from assignor.adapters.aiokafka.records import name_unreadable_records
 from assignor.adapters.poll_arguments import (
     attached_member,
@@ -24,15 +27,28 @@ from assignor.adapters.poll_arguments import (
     check_timeout,
     is_closed,
 )
-from assignor.adapters.processing import GroupConsumer, await_out, consumed, own_resets
+from assignor.adapters.processing import (
+    GroupConsumer,
+    await_out,
+    broker_waits,
+    consumed,
+    own_resets,
+    waited_s,
+)
 from assignor.config import refused
 from assignor.embedding import COMMIT_METADATA, MemberStopped
 from assignor.embedding.loops import CLOSED, Batch, Engine, PollLoop, log_late_commit
 from assignor.errors import ConfigError
 
+_Engine = TypeVar("_Engine", bound=Engine)
+
 POLL_MS = 1000
 # How much later than its timeout a call returns at most.
 _LATE_S = 0.5
+# How long a poll waits before it returns nothing, since the member is about to join.
+_JOINS_S = 0.01
+# How long an election may take. The loop tries again after that, and reads other topics meanwhile.
+_RANGES_S = 5.0
 _UNKNOWN = "UnknownError"
 _NO_LIMIT_MS = 2**31 - 1
 # Where aiokafka has what to do with a lost position; there is no public way.
@@ -69,27 +85,45 @@ async def polled(
     assignor = attached_member(
         StreamsAssignor, assignor, consumer, getattr(consumer, "_partition_assignment_strategy", ())
     )
-    _check_arguments(consumer, timeout_ms, stop)
-    name_unreadable_records(consumer)
+    check_arguments(consumer, timeout_ms, stop)
     ended = stop or asyncio.Event()
+    with consumer_engine(Engine, consumer, assignor, timeout_ms, ended) as engine:
+        async with aclosing(await_out(engine.batches())) as found:
+            async for batch in found:
+                yield batch
+
+
+@contextmanager
+def consumer_engine(
+    kind: type[_Engine],
+    consumer: Any,
+    assignor: StreamsAssignor,
+    timeout_ms: int,
+    ended: asyncio.Event,
+) -> Iterator[_Engine]:
+    """Yield the loop over a consumer, which resets lost positions itself meanwhile."""
+    name_unreadable_records(consumer)
+    count_polls(consumer)
     loop = PollLoop(
         max_poll_interval_ms=getattr(consumer, "_max_poll_interval_ms", _NO_LIMIT_MS),
         max_poll_records=getattr(consumer, "_max_poll_records", None),
         client_errors=(KafkaError,),
+        waited_s=partial(waited_s, consumer, assignor),
         fenced_after_s=lambda error: _patience_s(consumer, error),
     )
     fetcher = getattr(consumer, "_fetcher", None)
+    port = port_of(assignor)
     begun = getattr(getattr(fetcher, "_records", None), "begun", {})
-    with own_resets(fetcher, _STRATEGY, OffsetResetStrategy.NONE) as before:
-        engine = Engine(
-            ConsumerLoop(consumer, assignor, timeout_ms, begun, OffsetResetStrategy.to_str(before)),
-            loop,
-            ended.is_set,
-            lambda wait_s: _wait(ended, wait_s),
-        )
-        async with aclosing(await_out(engine.batches())) as found:
-            async for batch in found:
-                yield batch
+    with own_resets(fetcher, _STRATEGY, OffsetResetStrategy.NONE) as before, port.loop():
+        reset = OffsetResetStrategy.to_str(before)
+        client = ConsumerLoop(consumer, assignor, timeout_ms, begun, reset)
+        client.port = port
+        yield kind(client, loop, ended.is_set, lambda wait_s: _wait(ended, wait_s))
+
+
+def port_of(assignor: StreamsAssignor) -> AiokafkaPort:
+    """Return the port of an assignor that is attached."""
+    return cast("AiokafkaPort", assignor.membership.followups.client)
 
 
 async def _wait(ended: asyncio.Event, wait_s: float) -> None:
@@ -99,15 +133,28 @@ async def _wait(ended: asyncio.Event, wait_s: float) -> None:
 
 
 class ConsumerLoop(GroupConsumer):
-    """`LoopClient` of an `AIOKafkaConsumer`."""
+    """`TaskClient` of an `AIOKafkaConsumer`."""
 
-    async def poll(self, max_records: int | None, *, waits: bool) -> Batch:  # noqa: ARG002 it does
-        """Return what `getmany` does, or nothing: in a rebalance its own timeout does not count."""
+    partition = ClientPartition
+    port: AiokafkaPort
+
+    async def poll(self, max_records: int | None, *, waits: bool) -> Batch:
+        """Return what `getmany` does, or nothing: in a rebalance its own timeout does not count.
+
+        While the member is about to join, nothing is returned until it does.
+        """
+        with self.port.polling():
+            if self.port.joins_soon:
+                await asyncio.sleep(_JOINS_S)
+                return {}
+            return await self._getmany(max_records, self.timeout_ms if waits else 0)
+
+    async def _getmany(self, max_records: int | None, timeout_ms: int) -> Batch:
         size = {} if max_records is None else {"max_records": max_records}
         self.begun.clear()
         try:
-            async with asyncio.timeout(self.timeout_ms / 1000 + _LATE_S) as limit:
-                batch: Batch = await self.consumer.getmany(timeout_ms=self.timeout_ms, **size)
+            async with asyncio.timeout(timeout_ms / 1000 + _LATE_S) as limit:
+                batch: Batch = await self.consumer.getmany(timeout_ms=timeout_ms, **size)
                 return batch
         except TimeoutError:
             if not limit.expired():
@@ -123,20 +170,33 @@ class ConsumerLoop(GroupConsumer):
         """Return partition -> its first offset, and the one behind its last.
 
         Raises:
-            KafkaError: the cluster does not answer.
+            KafkaError: the cluster does not answer in time, or a topic was deleted: aiokafka itself
+                would ask on for `request_timeout_ms`.
         """
-        starts = await self.consumer.beginning_offsets([*partitions])
-        ends = await self.consumer.end_offsets([*partitions])
+        try:
+            async with asyncio.timeout(_RANGES_S):
+                starts = await self.consumer.beginning_offsets([*partitions])
+                ends = await self.consumer.end_offsets([*partitions])
+        except TimeoutError:
+            listed = ", ".join(f"{topic} [{number}]" for topic, number in sorted(partitions))
+            raise KafkaTimeoutError(
+                f"the offsets of {listed} are not known within {_RANGES_S:g} s: they do not exist, "
+                "have no leader, or no broker answers"
+            ) from None
         return {each: (starts[each], ends[each]) for each in partitions}
+
+    async def commit(self, next_offsets: Mapping[Any, int]) -> bool:
+        """Commit offsets; return False if they have to be committed again."""
+        return await commit_next(self.consumer, next_offsets)
 
 
 async def commit_next(consumer: Any, next_offsets: Mapping[Any, Any] | None = None) -> bool:
     """Commit what is processed; return False if other members own some of the partitions now.
 
-    They process again what was not committed. aiokafka rebalances while the application works, so
-    this may happen at every commit. It also returns False if no broker has answered within
-    `request_timeout_ms`; aiokafka's own `commit` would wait on. A topic that was deleted is left
-    out, and named in the log once.
+    They process again what was not committed. A loop of `polled` commits before the member joins; a
+    loop of your own may lose tasks at any time. It also returns False if no broker has answered
+    within `request_timeout_ms`; aiokafka's own `commit` would wait on. A topic that was deleted is
+    left out, and named in the log once.
 
     Args:
         consumer: a started `AIOKafkaConsumer`.
@@ -159,16 +219,17 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, Any] | None = No
     }
     try:
         limit_ms = consumer._client._request_timeout_ms  # noqa: SLF001 no public way
-        async with asyncio.timeout(limit_ms / 1000):
-            await consumer.commit(offsets)
+        with broker_waits(getattr(consumer, "_coordinator", None)).waiting():
+            async with asyncio.timeout(limit_ms / 1000):
+                await consumer.commit(offsets)
     except (KafkaError, TimeoutError) as error:
         log_late_commit(error)
         return False
     return True
 
 
-def _check_arguments(consumer: Any, timeout_ms: object, stop: object) -> None:
-    """Check what `polled` is given."""
+def check_arguments(consumer: Any, timeout_ms: object, stop: object) -> None:
+    """Check what `polled` and `run_tasks` are given."""
     if not isinstance(stop, asyncio.Event | None):
         raise refused("stop", stop, "an asyncio.Event")
     check_timeout("timeout_ms", timeout_ms)

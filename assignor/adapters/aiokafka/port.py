@@ -1,51 +1,27 @@
-"""What a member asks of an aiokafka consumer, and what aiokafka would end with or hides.
+"""What a member asks of an aiokafka consumer, which joins between two batches.
 
-What is raised in aiokafka's join task, but for `KafkaError`, ends that task and with it the
-consumer for good; `CoordinatorHooks` replaces answers and metadata that aiokafka would raise for.
-aiokafka decodes for a leader neither owned partitions, nor generations, nor instance ids. Those of
-native members are in their own bytes; what cooperative members of any kind own is read from the
-bytes that aiokafka decodes (KIP-429).
-
-A commit that is under way while the group rebalances is answered with ILLEGAL_GENERATION. aiokafka
-then forgets its member id and joins as a new member; the group waits for the old one until its
-session ends, and moves its tasks. `CoordinatorHooks` has the join decide instead, as Kafka's client
-does.
+aiokafka joins while the application works. Here a member joins as Kafka's client does, which joins
+in `poll`: what is processed can be committed before, and the event loop never waits for a batch
+that is processed on a thread, which may itself wait for the event loop.
 """
 
 import asyncio
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from aiokafka.coordinator.protocol import (
-    ConsumerProtocolMemberAssignment,
-    ConsumerProtocolMemberMetadata,
-)
-from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError
-
-from assignor.adapters.membership import Cancellable, readable_metadata, unusable_answer
+from assignor.adapters.membership import Cancellable
 from assignor.adapters.poll_arguments import is_closed
-from assignor.adapters.processing import deleted_topics
-from assignor.adapters.silence import SilenceLog
-from assignor.embedding import error_text, fatal_reason
-from assignor.logs import line_logger
-from assignor.rebalance import read_consumer_subscription
-from encoding import DecodeError, TopicPartition
-
-_log = line_logger(__name__)
+from encoding import TopicPartition
 
 # aiokafka's generation of a member that has not joined yet, or that the group removed.
 _NO_GENERATION = -1
 # When a coordinator was last heard (`time.monotonic()`): an attribute of the client's coordinator.
-_HEARD = "assignor_heard_s"
+HEARD = "assignor_heard_s"
 # Between two requests for the metadata of topics that do not exist.
 _ASK_AGAIN_S = 5.0
-_NO_ANSWER: bytes = ConsumerProtocolMemberAssignment(0, [], b"").encode()
-# Generation and member id with which the commit of this task was sent; None: it is no commit.
-_COMMITTED_AS: ContextVar[tuple[int, str] | None] = ContextVar("committed_as", default=None)
 
 
 class AiokafkaPort:
@@ -53,6 +29,9 @@ class AiokafkaPort:
 
     Args:
         consumer: in a group.
+
+    Attributes:
+        joins_soon: the member waits for the end of a batch, to join.
     """
 
     def __init__(self, consumer: Any) -> None:
@@ -60,6 +39,51 @@ class AiokafkaPort:
         self._consumer = weakref.ref(consumer)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._asks_again: Cancellable | None = None
+        self._has_no_batch = asyncio.Event()
+        self._has_no_batch.set()
+        self.joins_soon = False
+
+    @contextmanager
+    def loop(self) -> Iterator[None]:
+        """Have the member join only within `polling`, during the block."""
+        self._has_no_batch.clear()
+        try:
+            yield
+        finally:
+            self._has_no_batch.set()
+
+    @contextmanager
+    def polling(self) -> Iterator[None]:
+        """Note that the application has no batch, during the block."""
+        self._has_no_batch.set()
+        try:
+            yield
+        finally:
+            self._has_no_batch.clear()
+
+    async def until_idle(self, pause_work: Callable[[], None]) -> bool:
+        """Wait until the application has no batch; return False if the consumer closes meanwhile.
+
+        Args:
+            pause_work: waits for a batch that a loop of the application's own processes; called
+                on a thread.
+        """
+        closing = self.coordinator._closing  # noqa: SLF001 no public way
+        parts: list[Callable[[], Awaitable[object]]] = [
+            self._has_no_batch.wait,
+            lambda: asyncio.to_thread(pause_work),
+        ]
+        self.joins_soon = True
+        try:
+            for part in parts:
+                waiting = asyncio.ensure_future(part())
+                await asyncio.wait({waiting, closing}, return_when=asyncio.FIRST_COMPLETED)
+                if closing.done():
+                    waiting.cancel()
+                    return False
+            return True
+        finally:
+            self.joins_soon = False
 
     @property
     def coordinator(self) -> Any:
@@ -112,7 +136,7 @@ class AiokafkaPort:
 
     def unheard_s(self) -> float:
         """Seconds since a coordinator answered a member in a session; 0.0 within the timeout."""
-        heard_s: float | None = getattr(self.coordinator, _HEARD, None)
+        heard_s: float | None = getattr(self.coordinator, HEARD, None)
         # A join is answered once all members have joined, and sends no heartbeats meanwhile.
         has_coordinator = getattr(self.coordinator, "coordinator_id", None) is not None
         if heard_s is None or (has_coordinator and self.is_rebalancing()):
@@ -164,176 +188,3 @@ class _LaterCall:
     def _run(self) -> None:
         if not self._cancelled:
             self._call()
-
-
-class CoordinatorHooks:
-    """Reads joins and answers before aiokafka's coordinator decodes them.
-
-    Args:
-        port: of the consumer.
-        on_answer: called with the reason why an answer cannot be taken, or "".
-    """
-
-    def __init__(self, port: AiokafkaPort, on_answer: Callable[[str], None]) -> None:
-        self._port = port
-        self._on_answer = on_answer
-        self._hooked: Any = None
-        self._joined: dict[str, bytes] = {}
-
-    def install(self) -> None:
-        """Hook the consumer's coordinator, once; it exists from the first join on."""
-        coordinator = self._port.coordinator
-        if coordinator is None or coordinator is self._hooked:
-            return
-        self._hooked = coordinator
-        complete = coordinator._on_join_complete  # noqa: SLF001 there is no public hook
-        perform = coordinator._perform_assignment  # noqa: SLF001 as above
-
-        async def checked(generation: int, member_id: str, protocol: str, answer: bytes) -> None:
-            decode = ConsumerProtocolMemberAssignment.decode
-            why = (
-                unusable_answer(answer, decode, _subscribed(coordinator))
-                if answer
-                else "the leader sent this member no answer"
-            )
-            self._on_answer(why)
-            if why:
-                # Taken by `on_assignment` as an answer that cannot be read, and asked for again.
-                answer = _NO_ANSWER
-            await complete(generation, member_id, protocol, answer)
-
-        async def readable(response: Any) -> Any:
-            # aiokafka decodes metadata unguarded.
-            decode = ConsumerProtocolMemberMetadata.decode
-            response.members = [
-                (*member[:-1], readable_metadata(bytes(member[-1]), decode))
-                for member in response.members
-            ]
-            self._joined = {member[0]: member[-1] for member in response.members}
-            return await perform(response)
-
-        coordinator._on_join_complete = checked  # noqa: SLF001 as above
-        coordinator._perform_assignment = readable  # noqa: SLF001 as above
-        self._keep_membership(coordinator)
-        _keep_heartbeats(coordinator, SilenceLog(self._port.unheard_s))
-
-    def _keep_membership(self, coordinator: Any) -> None:
-        """Have no answer to a commit end the membership that a join has renewed, or renews now."""
-        commit = getattr(coordinator, "_do_commit_offsets", None)
-        reset = getattr(coordinator, "reset_generation", None)
-        if commit is None or reset is None:
-            return
-
-        def membership() -> tuple[int, str]:
-            return coordinator.generation, coordinator.member_id
-
-        async def marked(assignment: Any, offsets: Any) -> None:
-            token = _COMMITTED_AS.set(membership())
-            try:
-                await commit(assignment, offsets)
-            finally:
-                _COMMITTED_AS.reset(token)
-
-        def reset_unless_renewed() -> None:
-            sent_as = _COMMITTED_AS.get()
-            is_renewed = self._port.is_rebalancing() or sent_as != membership()
-            if sent_as is None or not is_renewed:
-                reset()
-
-        coordinator._do_commit_offsets = marked  # noqa: SLF001 as above
-        coordinator.reset_generation = reset_unless_renewed
-
-    def owned_by(self, member_id: str) -> tuple[TopicPartition, ...] | None:
-        """Return what a member owns by the bytes that it joined with; None: they do not name it."""
-        return owned_in(self._joined.get(member_id))
-
-
-def _keep_heartbeats(coordinator: Any, silence: SilenceLog) -> None:
-    """Begin the heartbeats again that one unexpected answer has ended, within a session timeout.
-
-    aiokafka begins them with the next join only, and the member asks for none: `getmany` raises the
-    same error at every call, and the group removes the member.
-    """
-    beat, send = (
-        getattr(coordinator, name, None) for name in ("_heartbeat_routine", "_do_heartbeat")
-    )
-    if beat is None or send is None:
-        return
-
-    async def heard() -> bool:
-        session_s = coordinator._session_timeout_ms / 1000  # noqa: SLF001 as above
-        timer = asyncio.get_running_loop().call_later(session_s, silence.look)
-        try:
-            is_heard = bool(await send())
-        finally:
-            timer.cancel()
-        if is_heard:
-            setattr(coordinator, _HEARD, time.monotonic())
-        silence.look()
-        return is_heard
-
-    async def beat_again() -> None:
-        setattr(coordinator, _HEARD, time.monotonic())
-        while True:
-            try:
-                await beat()
-            except KafkaError as error:
-                silent_s = time.monotonic() - getattr(coordinator, _HEARD)
-                is_silent = silent_s > coordinator._session_timeout_ms / 1000  # noqa: SLF001 as above
-                if is_silent or fatal_reason(error) is not None:
-                    raise
-                _log.warning("a heartbeat failed (%s); the next one follows", error_text(error))
-            else:
-                return
-
-    coordinator._do_heartbeat = heard  # noqa: SLF001 as above
-    coordinator._heartbeat_routine = beat_again  # noqa: SLF001 as above
-
-
-def commit_existing_topics(consumer: Any) -> None:
-    """Have a commit succeed without the offsets of partitions that do not exist (KAFKA-10355).
-
-    aiokafka sends a commit again for ever while one partition is unknown. Here the metadata are
-    asked for after such an answer; what they do not have either is left out.
-    """
-    coordinator = getattr(consumer, "_coordinator", None)
-    if coordinator is None or hasattr(coordinator, "_commit_all"):
-        return
-    commit = coordinator._commit_all = coordinator._do_commit_offsets  # noqa: SLF001 no hook for it
-    client = consumer._client  # noqa: SLF001 as above; the consumer itself may be dropped
-    gone: set[Any] = set()
-    deleted = deleted_topics(coordinator)
-
-    def is_unknown(partition: Any) -> bool:
-        return partition.partition not in (
-            client.cluster.partitions_for_topic(partition.topic) or ()
-        )
-
-    async def commit_existing(assignment: Any, offsets: Mapping[Any, Any]) -> None:
-        gone.intersection_update(filter(is_unknown, tuple(gone)))
-        try:
-            await commit(assignment, {p: at for p, at in offsets.items() if p not in gone})
-        except UnknownTopicOrPartitionError:
-            await client.force_metadata_update()
-            found = set(filter(is_unknown, offsets)) - gone
-            if not found:
-                raise
-            gone.update(found)
-            for partition in sorted(found):
-                deleted.log(partition.topic)
-            await commit(assignment, {p: at for p, at in offsets.items() if p not in gone})
-
-    coordinator._do_commit_offsets = commit_existing  # noqa: SLF001 as above
-
-
-def owned_in(joined: bytes | None) -> tuple[TopicPartition, ...] | None:
-    """Return the partitions that a member's metadata names as owned; None: it cannot be read."""
-    try:
-        return None if joined is None else read_consumer_subscription(joined).owned_partitions
-    except DecodeError:
-        return None
-
-
-def _subscribed(coordinator: Any) -> frozenset[str]:
-    subscription = getattr(getattr(coordinator, "_subscription", None), "subscription", None)
-    return frozenset(getattr(subscription, "topics", ()))

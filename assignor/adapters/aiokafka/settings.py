@@ -1,13 +1,12 @@
 """Settings of an `AIOKafkaConsumer`, as type checkers see them."""
 
 from collections.abc import Callable
-from ssl import SSLContext
-from typing import Any, Literal, TypedDict
+from typing import Any
 
-from assignor.adapters.membership import FromOne, FromZero
+from assignor.adapters.client_settings import CommonSettings
 
 
-class ConsumerSettings(TypedDict, total=False):
+class ConsumerSettings(CommonSettings, total=False):
     """Settings that `streams_consumer` passes on; meanings and defaults are those of aiokafka.
 
     `streams_consumer` has parameters of its own for servers, group and assignors. A test compares
@@ -15,36 +14,10 @@ class ConsumerSettings(TypedDict, total=False):
     accepted, and type checkers do not know them.
     """
 
-    client_id: str
-    group_instance_id: str | None
     key_deserializer: Callable[[Any], Any] | None
     value_deserializer: Callable[[Any], Any] | None
-    fetch_max_wait_ms: FromZero
-    fetch_max_bytes: FromOne
-    fetch_min_bytes: FromZero
-    max_partition_fetch_bytes: FromOne
-    request_timeout_ms: FromOne
-    retry_backoff_ms: FromZero
-    auto_offset_reset: Literal["earliest", "latest", "none"]
-    enable_auto_commit: bool
-    auto_commit_interval_ms: FromZero
-    check_crcs: bool
-    metadata_max_age_ms: FromZero
-    max_poll_interval_ms: FromOne
-    rebalance_timeout_ms: FromOne | None
-    session_timeout_ms: FromOne
-    heartbeat_interval_ms: FromOne
-    consumer_timeout_ms: FromZero
-    max_poll_records: FromOne | None
-    ssl_context: SSLContext | None
-    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-    exclude_internal_topics: bool
-    connections_max_idle_ms: FromOne
-    isolation_level: Literal["read_uncommitted", "read_committed"]
+    rebalance_timeout_ms: int | None
+    consumer_timeout_ms: int
+    max_poll_records: int | None
     sasl_mechanism: str
-    sasl_plain_password: str | None
-    sasl_plain_username: str | None
-    sasl_kerberos_service_name: str
-    sasl_kerberos_domain_name: str | None
-    sasl_oauth_token_provider: Any
     client_rack: str | None

@@ -37,7 +37,8 @@ import assignor.clients
 assignor.clients.require_client("confluent-kafka")
 assignor.clients.require_client("kafka-python", extra="confluent")
 
+from assignor.adapters.confluent.application import StreamsApplication
 from assignor.adapters.confluent.consumer import Consumer
 from assignor.adapters.confluent.processing import run_tasks
 
-__all__ = ["Consumer", "run_tasks"]
+__all__ = ["Consumer", "StreamsApplication", "run_tasks"]

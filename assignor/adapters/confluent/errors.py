@@ -1,10 +1,11 @@
-"""Errors of the member as errors of librdkafka, with its codes."""
+"""Errors of the member as errors of librdkafka, with its codes, and as messages of `poll`."""
 
 import math
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final, Protocol, cast
 
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as Position
 from kafka.errors import (
     BrokerResponseError,
     CommitFailedError,
@@ -22,6 +23,7 @@ from encoding import TopicPartition
 COMMIT_FAILED: Final = "Commit failed"
 """How the sentence of a commit's error begins."""
 
+_NO_TIMESTAMP: Final = (TIMESTAMP_NOT_AVAILABLE, 0)
 _UNKNOWN: Final = -1
 # kafka-python's errors that no broker sent, by the name of their class.
 _LOCAL: Final = MappingProxyType(
@@ -39,6 +41,10 @@ _LOCAL: Final = MappingProxyType(
 # Refused commits, as kafka-python's coordinator raises them.
 _COMMITS: Final = MappingProxyType(
     {
+        # Of this package: the member has given the partition up, has ended, or is closed.
+        KafkaError._ASSIGNMENT_LOST: CommitFailedError,
+        KafkaError._FATAL: CommitFailedError,
+        KafkaError._DESTROY: CommitFailedError,
         KafkaError.ILLEGAL_GENERATION: CommitFailedError,
         KafkaError.UNKNOWN_MEMBER_ID: CommitFailedError,
         KafkaError.REBALANCE_IN_PROGRESS: RebalanceInProgressError,
@@ -79,7 +85,7 @@ def kafka_error(error: BaseException, what: str) -> KafkaError:
 def commit_error(error: KafkaError) -> ClientError:
     """Return the error of a commit as that of kafka-python, by which poll loops decide.
 
-    Errors of librdkafka's own codes are of the client or its connections: no broker has answered.
+    Other errors of librdkafka's own codes are of its connections: no broker has answered.
     """
     code = error.code()
     kind = _COMMITS.get(code) or (for_code(code) if code >= _UNKNOWN else KafkaTimeoutError)
@@ -122,3 +128,97 @@ def check_timeout(timeout: float) -> None:
     """
     if math.isnan(timeout):
         raise ValueError(f"timeout={timeout} is refused; give seconds, below 0 for no limit")
+
+
+class Reader(Protocol):
+    """What a served consumer reads with: librdkafka, without the group."""
+
+    def incremental_assign(self, partitions: list[Position]) -> None:
+        """Read these partitions, too."""
+
+    def incremental_unassign(self, partitions: list[Position]) -> None:
+        """Stop reading these partitions."""
+
+    def position(self, partitions: list[Position]) -> list[Position]:
+        """Return the offset after the last record of each partition."""
+
+    def close(self) -> None:
+        """Give everything up and leave the group."""
+
+
+class ErrorMessage:
+    """An error with the methods of `Message`, which confluent-kafka below 2.13 cannot create.
+
+    Args:
+        error: what `error()` returns.
+    """
+
+    def __init__(self, error: KafkaError) -> None:
+        self._error = error
+        self._headers: Any = None
+        self._key: Any = None
+        self._value: Any = None
+
+    def __len__(self) -> int:
+        """Return the size of the value in bytes, as `Message` does."""
+        return len(self._value or b"")
+
+    def error(self) -> KafkaError:
+        """Return the error."""
+        return self._error
+
+    def headers(self) -> Any:
+        """Return the headers that were set, or None."""
+        return self._headers
+
+    def key(self) -> Any:
+        """Return the key that was set, or None."""
+        return self._key
+
+    def latency(self) -> float | None:
+        """Return None: nothing was produced."""
+        return None
+
+    def leader_epoch(self) -> int | None:
+        """Return None: this is no record."""
+        return None
+
+    def offset(self) -> int | None:
+        """Return None: this is no record."""
+        return None
+
+    def partition(self) -> int | None:
+        """Return None: the error concerns the member."""
+        return None
+
+    def timestamp(self) -> tuple[int, int]:
+        """Return `(TIMESTAMP_NOT_AVAILABLE, 0)`."""
+        return _NO_TIMESTAMP
+
+    def topic(self) -> str | None:
+        """Return None: the error concerns the member."""
+        return None
+
+    def value(self) -> Any:
+        """Return the value that was set, or None."""
+        return self._value
+
+    def set_headers(self, value: Any) -> None:
+        """Set the headers, as deserializers do."""
+        self._headers = value
+
+    def set_key(self, value: Any) -> None:
+        """Set the key."""
+        self._key = value
+
+    def set_value(self, value: Any) -> None:
+        """Set the value."""
+        self._value = value
+
+
+def error_message(error: KafkaError) -> Message:
+    """Return a message whose `error()` is this error."""
+    try:
+        return Message(error=error)
+    except TypeError:  # below 2.13 only librdkafka's own calls make messages
+        return cast("Message", ErrorMessage(error))

@@ -175,6 +175,10 @@ class DeferredListener(TasksListener):
         """Have the listener called by the next `poll`."""
         self._post(lambda: self._call(self.listener.on_tasks_lost, active, standby))
 
+    def pause_work(self) -> None:
+        """Call the listener: a rebalance here waits for the application's `poll` in any case."""
+        self.listener.pause_work()
+
     def on_shutdown_requested(self) -> None:
         """Have the listener called by the next `poll`."""
         self._post(self.listener.on_shutdown_requested)

@@ -21,8 +21,7 @@ from confluent_kafka import (
 )
 from confluent_kafka import TopicPartition as Position
 
-from assignor.adapters.confluent.errors import refused
-from assignor.adapters.confluent.messages import ErrorMessage
+from assignor.adapters.confluent.errors import ErrorMessage, refused
 from encoding import TopicPartition
 
 NO_EPOCH: Final = -1
@@ -168,6 +167,17 @@ class StoredOffsets:
             self._begun[partition] = position
         return position
 
+    def begun(self, partition: TopicPartition) -> int:
+        """Return where reading begins if nothing is committed; below 0: that is unknown.
+
+        A committed offset need not be committed again, and may be one of a former topic.
+        """
+        with self._lock:
+            if (position := self._begun.get(partition)) is None:
+                return OFFSET_INVALID
+            is_committed = self._committed_offset(partition) >= 0
+        return OFFSET_INVALID if is_committed else int(position.offset)
+
     def last(self, partitions: Iterable[TopicPartition]) -> list[Position]:
         """Return where partitions are read again of which it is unknown what was returned.
 
@@ -232,3 +242,13 @@ def read_one(consumer: confluent_kafka.Consumer, wait_s: float) -> list[Message]
     """Return a message that librdkafka has within `wait_s` seconds, or none."""
     message = confluent_kafka.Consumer.poll(consumer, wait_s)
     return [] if message is None else [message]
+
+
+def by_partition(messages: Iterable[Message]) -> dict[TopicPartition, list[Message]]:
+    """Return partition -> records of these messages, errors left out."""
+    records: dict[TopicPartition, list[Message]] = {}
+    for message in messages:
+        if message.error() is None:
+            partition = TopicPartition(message.topic() or "", message.partition() or 0)
+            records.setdefault(partition, []).append(message)
+    return records

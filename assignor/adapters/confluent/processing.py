@@ -17,8 +17,7 @@ from kafka.errors import UnknownTopicOrPartitionError
 
 from assignor.adapters.confluent.errors import commit_error, message_error
 from assignor.adapters.confluent.handover import DeferredListener
-from assignor.adapters.confluent.messages import by_partition
-from assignor.adapters.confluent.offsets import partition_of
+from assignor.adapters.confluent.offsets import by_partition, partition_of
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.kafka_python import topic_id
 from assignor.adapters.poll_arguments import stop_event
@@ -39,9 +38,11 @@ if TYPE_CHECKING:  # it reads by what is here
 _log = line_logger(__name__)
 
 _POLL_S: Final = 1.0
-_MAX_RECORDS: Final = 500
+MAX_RECORDS: Final = 500
+"""Most records of a poll of `run_tasks`, by default."""
 # Of the second one the loop says for which record, or after how many.
-_QUIET: Final = frozenset({KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED})
+_LEFT: Final = KafkaError._MAX_POLL_EXCEEDED
+_QUIET: Final = frozenset({KafkaError._PARTITION_EOF, _LEFT})
 _SETTING_NAMES: Final = MappingProxyType(
     {
         "max_poll_interval_ms": "max.poll.interval.ms",
@@ -61,7 +62,7 @@ def run_tasks(
     handle: Handler,
     *,
     timeout: float = _POLL_S,
-    max_records: int = _MAX_RECORDS,
+    max_records: int = MAX_RECORDS,
     stop: threading.Event | None = None,
 ) -> None:
     """Poll, restore tasks, process their records and commit, until the member has to stop.
@@ -156,7 +157,11 @@ class ConsumerLoop:
         if self._failure is not None:
             raise self._failure
         wait_s = self._timeout if waits else 0.0
-        messages = self._consumer.consume(max_records or self._max_records, wait_s)
+        most = max_records or self._max_records
+        messages = self._consumer.consume(most, wait_s)
+        if any((error := each.error()) and error.code() == _LEFT for each in messages):
+            # The loss of its tasks follows once it joins: nothing more of them is processed.
+            messages += self._consumer.consume(most, _POLL_S)
         for message in messages:
             error = message.error()
             self._failure = self._failure or message_error(message)
@@ -175,10 +180,17 @@ class ConsumerLoop:
         return self._consumer._serving.read
 
     def positions(self) -> Mapping[Any, int]:
-        """Return partition -> position, of those that have one."""
+        """Return partition -> position, of those that have one.
+
+        librdkafka has none until it returns a record: it is where reading begins.
+        """
         read = [Position(*each) for each in sorted(self._consumer._serving.read)]
         found = self._consumer.position(read) if read else []
-        return {partition_of(each): each.offset for each in found if each.offset >= 0}
+        begun = self._consumer._commits.stored.begun
+        offsets = {
+            (where := partition_of(p)): p.offset if p.offset >= 0 else begun(where) for p in found
+        }
+        return {where: offset for where, offset in offsets.items() if offset >= 0}
 
     def begins(self, partitions: Collection[Any]) -> Mapping[Any, int]:
         """Return where these partitions are read again, as nobody has what was read of them."""

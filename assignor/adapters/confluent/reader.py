@@ -22,8 +22,7 @@ from kafka.errors import UnknownTopicOrPartitionError
 
 from assignor.adapters.confluent.errors import message_error
 from assignor.adapters.confluent.events import Call, Mailbox
-from assignor.adapters.confluent.messages import by_partition
-from assignor.adapters.confluent.offsets import StoredOffsets, partition_of
+from assignor.adapters.confluent.offsets import StoredOffsets, by_partition, partition_of
 from assignor.adapters.confluent.processing import ConsumerLoop
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.processing import result_of

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
 from assignor.adapters.confluent.commits import Commits
-from assignor.adapters.confluent.errors import check_timeout
+from assignor.adapters.confluent.errors import Reader, check_timeout, error_message
 from assignor.adapters.confluent.events import (
     Call,
     Change,
@@ -22,8 +22,7 @@ from assignor.adapters.confluent.events import (
     Mailbox,
     Rebalanced,
 )
-from assignor.adapters.confluent.messages import Reader, by_partition, error_message
-from assignor.adapters.confluent.offsets import partition_of
+from assignor.adapters.confluent.offsets import by_partition, partition_of
 from assignor.adapters.confluent.processing import ConsumerLoop
 from assignor.adapters.confluent.reader import ReaderInput
 from assignor.adapters.confluent.settings import Settings

@@ -13,9 +13,9 @@ from typing import Any, Final
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, KafkaError
 from confluent_kafka import TopicPartition as Position
 
+from assignor.adapters.client_settings import heartbeat_problem
 from assignor.adapters.confluent.errors import refused
 from assignor.adapters.confluent.security import security_settings
-from assignor.adapters.membership import heartbeat_problem
 from assignor.adapters.servers import check_servers
 from assignor.errors import ConfigError
 from encoding import shown

@@ -22,19 +22,24 @@ from assignor.topology import Topology
 from encoding import shown
 
 
-class SettingKeywords(TypedDict, total=False):
-    """Settings of confluent-kafka that can be keywords of a call: those whose names have no dot."""
+class ReaderKeywords(TypedDict, total=False):
+    """Settings of a consumer of confluent-kafka whose names have no dot."""
 
-    acks: str | int
     debug: str
     error_cb: Callable[[KafkaError], object]
     log_level: str | int
     oauth_cb: Callable[[str], tuple[Any, ...]]
     on_commit: CommitCallback
-    partitioner: str
-    retries: str | int
     stats_cb: Callable[[str], object]
     throttle_cb: Callable[[Any], object]
+
+
+class SettingKeywords(ReaderKeywords, total=False):
+    """Settings of confluent-kafka that can be keywords of a call: those whose names have no dot."""
+
+    acks: str | int
+    partitioner: str
+    retries: str | int
 
 
 class ConsumerKeywords(MemberKeywords, SettingKeywords, total=False):

@@ -5,7 +5,7 @@ import assignor.clients
 
 assignor.clients.require_client("kafka-python")
 
-from assignor.adapters.kafka_python.application import StreamsApplication
+from assignor.adapters.kafka_python.application import StreamsApplication, open_changelogs
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.changelog_reader import ChangelogReader
 from assignor.adapters.kafka_python.changelogs import KafkaChangelogs
@@ -22,6 +22,7 @@ __all__ = [
     "StreamsAssignor",
     "StreamsConsumer",
     "commit_next",
+    "open_changelogs",
     "polled",
     "run_tasks",
     "streams_consumer",

@@ -3,13 +3,19 @@
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from math import inf
+from typing import Any, Final
 
 from kafka import KafkaConsumer
 from kafka.errors import KafkaTimeoutError, RequestTimedOutError, UnknownTopicOrPartitionError
 
 from assignor.adapters.kafka_python.records import mend_fetched_records
+from assignor.adapters.threads import LOOP_END
 from assignor.embedding.state_stores import WAIT_S
+
+# How often a wait looks whether the poll loop is to end, and how long it then lasts at most.
+_LOOK_S: Final = 0.5
+_LAST_S: Final = 5.0
 
 
 class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the client is untyped
@@ -72,16 +78,11 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
         limit_ms = self.limit_ms
         end_s = time.monotonic() + limit_ms / 1000
         before = cluster.need_all_topic_metadata
-
-        def wait(update: Any) -> None:
-            left_ms = max(0.0, end_s - time.monotonic()) * 1000
-            self._net.run(self._manager.wait_for, update, left_ms)
-
         try:
             if cluster.metadata_refresh_in_progress:
-                wait(cluster.request_update())
+                answer_of(self, cluster.request_update(), end_s)
             cluster.need_all_topic_metadata = wants_all or before
-            wait(cluster.request_update())
+            answer_of(self, cluster.request_update(), end_s)
         except (KafkaTimeoutError, RequestTimedOutError):
             raise KafkaTimeoutError(
                 f"no broker of {self.config['bootstrap_servers']} has answered a metadata request "
@@ -89,3 +90,34 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
             ) from None
         finally:
             cluster.need_all_topic_metadata = before
+
+
+def answer_of(client: Any, answer: Any, end_s: float = inf) -> Any:
+    """Return the result of a client's future, once it is known.
+
+    Args:
+        client: of kafka-python.
+        answer: the future.
+        end_s: when the wait ends (`time.monotonic()`), at the latest after `request_timeout_ms`,
+            and 5 s after the poll loop of this thread was asked to end.
+
+    Raises:
+        KafkaTimeoutError: it is not known in time.
+        KafkaError: the request has failed.
+    """
+    begin_s, ended, is_last = time.monotonic(), LOOP_END.get(), False
+    end_s = min(end_s, begin_s + client.config["request_timeout_ms"] / 1000)
+    while True:
+        now_s = time.monotonic()
+        if not is_last and ended is not None and ended.is_set():
+            end_s, is_last = min(end_s, now_s + _LAST_S), True
+        wait_s = max(0.0, min(end_s - now_s, _LOOK_S))
+        try:
+            return client._net.run(client._manager.wait_for, answer, 1000 * wait_s)  # noqa: SLF001 no public way
+        except KafkaTimeoutError as error:
+            if error is answer.exception:
+                raise
+            if time.monotonic() >= end_s:
+                raise KafkaTimeoutError(
+                    f"no broker has answered within {end_s - begin_s:.1f} s"
+                ) from None

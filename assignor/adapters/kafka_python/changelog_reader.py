@@ -15,7 +15,13 @@ from kafka.errors import LogTruncationError, OffsetOutOfRangeError
 
 from assignor.adapters.connecting import network_client
 from assignor.adapters.kafka_python.bounded import BoundedConsumer
-from assignor.adapters.kafka_python.ranges import CommittedOffsets, log_ranges, offsets_of, topic_id
+from assignor.adapters.kafka_python.ranges import (
+    CommittedOffsets,
+    end_offsets,
+    first_offsets,
+    log_ranges,
+    topic_id,
+)
 from assignor.adapters.rebootstrap.kafka_python import supervise_own
 from assignor.embedding import (
     ChangelogLost,
@@ -99,7 +105,7 @@ class ChangelogReader:
         self._follow(by_partition)
         if not by_partition:
             return 0
-        ends = self._offsets(self._consumer.end_offsets, by_partition) if to_the_end else {}
+        ends = self._offsets(end_offsets, by_partition) if to_the_end else {}
         wait_ms = _WAIT_MS if to_the_end else round(wait_s * 1000)
         taken = 0
         while True:
@@ -118,7 +124,7 @@ class ChangelogReader:
         if not partitions:
             return {}
         asked = [_client_partition(each) for each in partitions]
-        found = self._offsets(self._consumer.end_offsets, asked)
+        found = self._offsets(end_offsets, asked)
         return {TopicPartition(*partition): offset for partition, offset in found.items()}
 
     def position(self, partition: TopicPartition) -> int:
@@ -218,8 +224,8 @@ class ChangelogReader:
         if not stores:
             return
         asked_ms = time.time_ns() // 1_000_000
-        starts = self._offsets(self._consumer.beginning_offsets, stores)
-        ends = self._offsets(self._consumer.end_offsets, stores)
+        starts = self._offsets(first_offsets, stores)
+        ends = self._offsets(end_offsets, stores)
         if any(ends[partition] < store.position for partition, store in stores.items()):
             with self._consumer.knowing({each.topic for each in stores}, anew=True):
                 pass  # the ids of now
@@ -241,12 +247,12 @@ class ChangelogReader:
         ChangelogLost.raise_if(lost)
 
     def _offsets(
-        self, ask: Callable[[list[Any]], Mapping[Any, int]], partitions: Iterable[Any]
+        self, ask: Callable[[Any, list[Any]], Mapping[Any, int]], partitions: Iterable[Any]
     ) -> Mapping[Any, int]:
         """Ask for the offsets of partitions; topics may be new."""
         asked = list(partitions)
         with self._consumer.knowing({partition.topic for partition in asked}):
-            return offsets_of(ask, asked)
+            return ask(self._consumer, asked)
 
     def _was_made_anew(self, partition: Any) -> bool:
         found = topic_id(self._consumer, partition.topic)

@@ -1,32 +1,37 @@
 """A ready consumer: a `KafkaConsumer` with a `StreamsAssignor`, attached, closed as one."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final, Unpack
 
 from kafka import KafkaConsumer
 from kafka.errors import IllegalStateError, KafkaError
+from kafka.serializer import Deserializer
 
 from assignor.adapters.connecting import network_client
+from assignor.adapters.consumer_options import (
+    ClientSettings,
+    ConsumerOptions,
+    consumer_options,
+)
 from assignor.adapters.dropped import release_if_dropped
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.bounded import BoundedConsumer
-from assignor.adapters.kafka_python.port import check_may_close
+from assignor.adapters.kafka_python.port import check_closing_thread
 from assignor.adapters.kafka_python.settings import ConsumerSettings
-from assignor.adapters.membership import MemberKeywords, documented, split_keywords
+from assignor.adapters.membership import MemberKeywords, documented
 from assignor.adapters.processing import check_not_processing
-from assignor.adapters.servers import check_servers
 from assignor.adapters.threads import OneThread
 from assignor.config import refused
 from assignor.topology import Topology
 
-# Keyword -> why it cannot be given.
-_FIXED: Final = {
-    "application_id": "it is the group_id",
-    "partition_assignment_strategy": "give further assignors as fallback_assignors",
-}
+CLIENT_SETTINGS: Final = ClientSettings(
+    defaults=KafkaConsumer.DEFAULT_CONFIG,
+    fixed={"partition_assignment_strategy": "give further assignors as fallback_assignors"},
+    has_scheme=True,
+    deserializers=(Deserializer,),
+)
+"""Settings of a `KafkaConsumer`."""
 _DEFAULTS: Final = {
     "auto_offset_reset": "earliest",
     "enable_auto_commit": False,
@@ -125,7 +130,7 @@ class StreamsConsumer(BoundedConsumer):
         """
         if self._polling.is_forked:
             return
-        check_may_close(self, self.assignor.listener)
+        check_closing_thread(self, self.assignor.listener)
         self._dropped.detach()
         if timeout_ms is None and self._coordinator.rebalance_in_progress():
             timeout_ms = min(_LEAVE_MS, self.config["request_timeout_ms"])
@@ -143,54 +148,6 @@ def _release(coordinator: Any, client: Any, assignor: StreamsAssignor, limit_ms:
         client.close()
     finally:
         assignor.close()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerOptions:
-    """What the keywords of `streams_consumer` and `StreamsApplication` say.
-
-    Attributes:
-        member: options of the assignor.
-        client: settings of the client, as given, with group and servers.
-    """
-
-    member: MemberKeywords
-    client: Mapping[str, Any]
-
-
-def consumer_options(
-    keywords: Mapping[str, Any],
-    *,
-    group_id: str,
-    bootstrap_servers: str | Sequence[str],
-    fixed: Mapping[str, str] = MappingProxyType({}),
-    more: Mapping[str, Any] = MappingProxyType({}),
-) -> ConsumerOptions:
-    """Return the checked keywords, as those of the assignor and those of the client.
-
-    Args:
-        keywords: as a user gave them.
-        group_id: of the consumer.
-        bootstrap_servers: `host:port`, or several.
-        fixed: further names that cannot be given -> why.
-        more: further settings that the result's `client` may have -> their types.
-
-    Raises:
-        TypeError: there is no group id.
-        ConfigError: a name is unknown, or a value is wrong, `bootstrap_servers` included.
-    """
-    if group_id is None:
-        raise TypeError("group_id=None: a consumer without a group gets no tasks; give a group_id")
-    member, settings = split_keywords(
-        keywords,
-        client=dict.fromkeys(more) | KafkaConsumer.DEFAULT_CONFIG,
-        kinds={**ConsumerSettings.__annotations__, **more},
-        fixed={**_FIXED, **fixed},
-    )
-    check_servers(bootstrap_servers, has_scheme=True)
-    member.setdefault("rack", settings.get("client_rack") or None)
-    servers = {"group_id": group_id, "bootstrap_servers": bootstrap_servers}
-    return ConsumerOptions(member=member, client=settings | servers)
 
 
 def connected_consumer(
@@ -268,7 +225,9 @@ def streams_consumer(
         StateDirectoryLocked, StoreError, TopologyError, ReleaseError: as `StreamsAssignor` does.
         KafkaError: no broker answers within `bootstrap_timeout_ms`.
     """
-    given = consumer_options(options, group_id=group_id, bootstrap_servers=bootstrap_servers)
+    given = consumer_options(
+        options, CLIENT_SETTINGS, group_id=group_id, bootstrap_servers=bootstrap_servers
+    )
     return connected_consumer(
         topology, given, topologies=topologies, fallback_assignors=fallback_assignors
     )

@@ -12,8 +12,8 @@ pause between two polls that is longer than the session timeout can cost the mem
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -32,7 +32,14 @@ from assignor.adapters.poll_arguments import (
     is_closed,
     stop_event,
 )
-from assignor.adapters.processing import BlockingLoop, GroupConsumer, consumed, own_resets
+from assignor.adapters.processing import (
+    BlockingLoop,
+    GroupConsumer,
+    broker_waits,
+    consumed,
+    own_resets,
+    waited_s,
+)
 from assignor.adapters.threads import runs_on_io_thread
 from assignor.embedding import COMMIT_METADATA, ListenerFailed, MemberStopped
 from assignor.embedding.loops import CLOSED, Batch, PollLoop, log_late_commit
@@ -71,6 +78,8 @@ class SilenceWatch:
 
 class ConsumerLoop(GroupConsumer):
     """`TaskClient` of a `KafkaConsumer`; arguments as `GroupConsumer`."""
+
+    partition = ClientPartition
 
     def __init__(
         self, consumer: Any, assignor: StreamsAssignor, timeout_ms: int, reset: str
@@ -129,19 +138,6 @@ class ConsumerLoop(GroupConsumer):
         super().seek(own)
         drop_fetched(self.consumer, own.keys())
 
-    def paused(self) -> AbstractSet[Any]:
-        """Return the partitions of which nothing is fetched."""
-        found: AbstractSet[Any] = self.consumer.paused()
-        return found
-
-    def pause(self, partitions: AbstractSet[Any]) -> None:
-        """Fetch nothing of these partitions."""
-        self.consumer.pause(*map(ClientPartition._make, sorted(partitions)))
-
-    def resume(self, partitions: AbstractSet[Any]) -> None:
-        """Fetch these partitions again."""
-        self.consumer.resume(*map(ClientPartition._make, sorted(partitions)))
-
     def commit(self, next_offsets: Mapping[Any, int]) -> bool:
         """Commit offsets; return False if they have to be committed again."""
         return commit_next(self.consumer, next_offsets)
@@ -196,6 +192,7 @@ def consumer_loop(
         session_timeout_ms=config["session_timeout_ms"],
         max_poll_records=config.get("max_poll_records"),
         client_errors=(KafkaError,),
+        waited_s=partial(waited_s, consumer, assignor),
     )
     reset = config.get("auto_offset_reset", _NONE)
     positions, none = getattr(consumer, "_subscription", None), OffsetResetStrategy.NONE
@@ -253,7 +250,8 @@ def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) ->
         where: OffsetAndMetadata(at, COMMIT_METADATA, -1) for where, at in next_offsets.items()
     }
     try:
-        consumer.commit(offsets, timeout_ms=config["request_timeout_ms"])
+        with broker_waits(getattr(consumer, "_coordinator", None)).waiting():
+            consumer.commit(offsets, timeout_ms=config["request_timeout_ms"])
     except KafkaError as error:
         log_late_commit(error)
         return False

@@ -23,10 +23,9 @@ from assignor.adapters.membership import (
     readable_metadata,
     unusable_answer,
 )
-from assignor.adapters.processing import check_not_processing, deleted_topics
+from assignor.adapters.processing import check_may_close, check_not_processing, deleted_topics
 from assignor.adapters.silence import SilenceLog
 from assignor.adapters.threads import OneThread, runs_on_io_thread
-from assignor.embedding import RunningTasks
 from encoding import TopicPartition
 
 # The coordinator whose join asks its assignors for metadata, on the thread of its consumer.
@@ -162,14 +161,14 @@ def guard_threads(consumer: Any, listener: object) -> None:
 
     def close(*arguments: Any, **options: Any) -> None:
         if not polling.is_forked:
-            check_may_close(consumer, listener)
+            check_closing_thread(consumer, listener)
             unguarded_close(*arguments, **options)
 
     consumer._polling = polling  # noqa: SLF001 as `streams_consumer` keeps it
     consumer.poll, consumer.commit, consumer.close = poll, commit, close
 
 
-def check_may_close(consumer: Any, listener: object) -> None:
+def check_closing_thread(consumer: Any, listener: object) -> None:
     """Check that no function that processes records, and no listener calls this.
 
     kafka-python cannot close on its I/O thread, on which listeners run: it would be half closed,
@@ -178,11 +177,7 @@ def check_may_close(consumer: Any, listener: object) -> None:
     Raises:
         RuntimeError: one of them does.
     """
-    if isinstance(listener, RunningTasks) and listener.is_working:
-        raise RuntimeError(
-            "close was called in a function that processes records, before its batch is finished; "
-            "set the event that stops the loop, or return, and call close once the loop has ended"
-        )
+    check_may_close(listener)
     if runs_on_io_thread(consumer):
         raise RuntimeError(
             "close was called in a listener, an observer or a hook, on the client's I/O thread, "

@@ -1,29 +1,16 @@
 """A consumer's records processed into state stores: poll, restore, process, commit."""
 
 import threading
-from collections.abc import Callable, MutableMapping
-from typing import Any, Final
-
-from kafka.serializer import Deserializer
+from collections.abc import Callable
+from typing import Any
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.polling import POLL_MS, check_client, consumer_loop
 from assignor.adapters.poll_arguments import attached_member, stop_event
-from assignor.config import check_handler, refused
-from assignor.embedding import (
-    TaskState,
-    TaskStores,
-    UnreadableRecord,
-    error_text,
-    is_interrupt,
-)
+from assignor.adapters.processing import COMMITS_ITSELF
+from assignor.config import check_handler
+from assignor.embedding import TaskState, TaskStores
 from assignor.errors import ConfigError
-
-COMMITS_ITSELF: Final = (
-    "the consumer commits records that are not processed yet; set enable_auto_commit=False"
-)
-"""Why state stores need `enable_auto_commit=False`."""
-_LEAVE_OUT: Final = "have on_bad_record return BadRecordAction.SKIP or DeadLetter(TOPIC) for it"
 
 
 def run_tasks(
@@ -73,43 +60,3 @@ def run_tasks(
     stores.check_follows(member.listener, config["group_id"], member.directory)
     with consumer_loop(consumer, member, timeout_ms, ended) as loop:
         loop.run(stores, handle)
-
-
-def deserialized(
-    client: MutableMapping[str, Any], handle: Callable[[Any, TaskState], object]
-) -> Callable[[Any, TaskState], object]:
-    """Return a function that deserializes records as the client would, which then does not.
-
-    The bytes of a record are still known when its deserializer raises.
-    """
-    names = ("key", "value")
-    given = {name: client.pop(f"{name}_deserializer", None) for name in names}
-    found = {name: _deserializer(name, each) for name, each in given.items() if each is not None}
-    if not found:
-        return handle
-
-    def run(record: Any, state: TaskState) -> object:
-        try:
-            new = {
-                name: deserialize(record.topic, record.headers, getattr(record, name))
-                for name, deserialize in found.items()
-            }
-        except Exception as error:
-            where = (record.topic, record.partition, record.offset)
-            if is_interrupt(error):
-                raise
-            raise UnreadableRecord(*where, error_text(error), leave_out=_LEAVE_OUT) from error
-        return handle(record._replace(**new), state)
-
-    return run
-
-
-def _deserializer(name: str, given: Any) -> Callable[[str, Any, Any], Any]:
-    """Return a function of topic, headers and data; raise ConfigError."""
-    if isinstance(given, Deserializer):
-        found: Callable[[str, Any, Any], Any] = given.deserialize
-        return found
-    if not callable(given):
-        wanted = "a function or a kafka.serializer.Deserializer"
-        raise refused(f"{name}_deserializer", given, wanted)
-    return lambda _topic, _headers, data: given(data)

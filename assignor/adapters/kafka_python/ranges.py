@@ -1,38 +1,88 @@
 """What a kafka-python consumer can tell of topics: first, last and committed offsets, and ids."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+import time
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
 from uuid import UUID
 
+from kafka.admin import OffsetSpec
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.consumer import ConsumerCoordinator
-from kafka.errors import UnknownTopicOrPartitionError
+from kafka.errors import RetriableError, UnknownTopicOrPartitionError
+
+from assignor.adapters.kafka_python.bounded import answer_of
+
+# How long an election may take. A loop tries again after that, and reads other topics meanwhile.
+_ELECTION_S: Final = 2.0
 
 
 def log_ranges(consumer: Any, partitions: Collection[Any]) -> Mapping[Any, tuple[int, int]]:
     """Return partition -> its first offset, and the one behind its last.
 
     Raises:
-        KafkaError: the cluster does not answer, or a partition has no leader.
+        KafkaError: as of `first_offsets`.
     """
-    starts = offsets_of(consumer.beginning_offsets, partitions)
-    ends = offsets_of(consumer.end_offsets, partitions)
+    starts, ends = first_offsets(consumer, partitions), end_offsets(consumer, partitions)
     return {each: (starts[each], ends[each]) for each in partitions}
 
 
-def offsets_of(
-    ask: Callable[[list[Any]], Mapping[Any, int]], partitions: Iterable[Any]
-) -> Mapping[Any, int]:
-    """Ask a consumer for the offsets of partitions.
+def first_offsets(consumer: Any, partitions: Collection[Any]) -> Mapping[Any, int]:
+    """Return partition -> its first offset.
 
     Raises:
-        KafkaError: the cluster does not answer, or a partition has no leader.
+        UnknownTopicOrPartitionError: a partition does not exist, or has got no leader in time.
+        KafkaError: the cluster does not answer.
     """
-    try:
-        return ask(list(partitions))
-    except KeyError as error:  # kafka-python leaves out a partition that has no leader yet
-        why = f"{error.args[0]} has no leader yet"
-        raise UnknownTopicOrPartitionError(why) from None
+    return _offsets(consumer, partitions, OffsetSpec.EARLIEST)
+
+
+def end_offsets(consumer: Any, partitions: Collection[Any]) -> Mapping[Any, int]:
+    """Return partition -> the offset behind its last.
+
+    Raises:
+        KafkaError: as of `first_offsets`.
+    """
+    return _offsets(consumer, partitions, OffsetSpec.LATEST)
+
+
+def _offsets(consumer: Any, partitions: Collection[Any], spec: OffsetSpec) -> Mapping[Any, int]:
+    """Ask until all offsets are known.
+
+    kafka-python's own methods ask for a topic that was deleted until `request_timeout_ms` is over,
+    and without a pause while the metadata still have it.
+    """
+    end_s, found, left = time.monotonic() + _ELECTION_S, dict[Any, int](), list(partitions)
+    while left:
+        failure: RetriableError | None = None
+        try:
+            found |= _ask(consumer, dict.fromkeys(left, spec))
+        except RetriableError as error:
+            failure = error
+        left = [each for each in left if each not in found]
+        if left and time.monotonic() > end_s:
+            raise failure or UnknownTopicOrPartitionError(f"{left[0]} has no leader yet")
+        if left:
+            _check_exist(consumer, left)
+            time.sleep(consumer.config["retry_backoff_ms"] / 1000)
+    return found
+
+
+def _ask(consumer: Any, wanted: Mapping[Any, OffsetSpec]) -> Mapping[Any, int]:
+    """Ask once; return the offsets of the partitions that exist and have a leader."""
+    ask = consumer._fetcher._send_list_offsets_requests  # noqa: SLF001 no public way
+    found, _ = answer_of(consumer, consumer._manager.call_soon(ask, wanted))  # noqa: SLF001 as above
+    return {each: at.offset for each, at in found.items()}
+
+
+def _check_exist(consumer: Any, partitions: Collection[Any]) -> None:
+    with suppress(UnknownTopicOrPartitionError):  # of the only topic that is asked for
+        refresh_metadata(consumer)
+    for each in partitions:
+        if each.partition not in (consumer._cluster.partitions_for_topic(each.topic) or ()):  # noqa: SLF001 no public way
+            raise UnknownTopicOrPartitionError(
+                f"{each.topic} [{each.partition}] does not exist, as far as the brokers know"
+            )
 
 
 def topic_id(consumer: Any, topic: str) -> UUID | None:
@@ -83,9 +133,7 @@ def refresh_metadata(consumer: Any) -> None:
     Raises:
         KafkaError: no broker has answered within `request_timeout_ms`.
     """
-    cluster, net = consumer._cluster, consumer._net  # noqa: SLF001 no public way
-    wait = consumer._manager.wait_for  # noqa: SLF001 as above
-    limit_ms = consumer.config["request_timeout_ms"]
+    cluster = consumer._cluster  # noqa: SLF001 no public way
     # An answer that is under way may be older than this call.
     for _ in range(2 if cluster.metadata_refresh_in_progress else 1):
-        net.run(wait, cluster.request_update(), limit_ms)
+        answer_of(consumer, cluster.request_update())

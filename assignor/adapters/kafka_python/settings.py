@@ -1,15 +1,15 @@
 """Settings of kafka-python's clients, as type checkers see them."""
 
 from collections.abc import Callable, Sequence
-from ssl import SSLContext
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from kafka.serializer import Deserializer
 
-from assignor.adapters.membership import FromOne, FromZero
+from assignor.adapters.client_settings import CommonSettings
+from assignor.adapters.consumer_options import ProducerSettings
 
 
-class ConsumerSettings(TypedDict, total=False):
+class ConsumerSettings(CommonSettings, total=False):
     """Settings that `streams_consumer` passes on; meanings and defaults are those of kafka-python.
 
     `streams_consumer` has parameters of its own for servers, group and assignors. A test compares
@@ -17,41 +17,22 @@ class ConsumerSettings(TypedDict, total=False):
     have more: they are accepted, and type checkers do not know them.
     """
 
-    client_id: str
     client_rack: str
-    group_instance_id: str | None
     key_deserializer: Callable[[Any], Any] | Deserializer | None
     value_deserializer: Callable[[Any], Any] | Deserializer | None
     enable_incremental_fetch_sessions: bool
-    fetch_max_wait_ms: FromZero
-    fetch_min_bytes: FromZero
-    fetch_max_bytes: FromOne
-    max_partition_fetch_bytes: FromOne
-    request_timeout_ms: FromOne
-    retry_backoff_ms: FromZero
-    reconnect_backoff_ms: FromZero
-    reconnect_backoff_max_ms: FromZero
-    max_in_flight_requests_per_connection: FromOne
-    auto_offset_reset: Literal["earliest", "latest", "none"]
-    enable_auto_commit: bool
-    auto_commit_interval_ms: FromZero
+    reconnect_backoff_ms: int
+    reconnect_backoff_max_ms: int
+    max_in_flight_requests_per_connection: int
     default_offset_commit_callback: Callable[..., object]
-    check_crcs: bool
-    isolation_level: Literal["read_uncommitted", "read_committed"]
     allow_auto_create_topics: bool
-    metadata_max_age_ms: FromZero
     client_dns_lookup: Literal["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"]
-    max_poll_records: FromOne
-    max_poll_interval_ms: FromOne
-    session_timeout_ms: FromOne
-    heartbeat_interval_ms: FromOne
-    receive_buffer_bytes: FromZero | None
-    send_buffer_bytes: FromZero | None
-    receive_message_max_bytes: FromOne
+    max_poll_records: int
+    receive_buffer_bytes: int | None
+    send_buffer_bytes: int | None
+    receive_message_max_bytes: int
     socket_options: Sequence[tuple[int, int, int]]
     consumer_timeout_ms: float
-    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-    ssl_context: SSLContext | None
     ssl_check_hostname: bool
     ssl_cafile: str | None
     ssl_certfile: str | None
@@ -60,38 +41,18 @@ class ConsumerSettings(TypedDict, total=False):
     ssl_password: str | None
     ssl_ciphers: str | None
     api_version: tuple[int, ...] | None
-    bootstrap_timeout_ms: FromOne
-    connections_max_idle_ms: FromOne
+    bootstrap_timeout_ms: int
     metric_reporters: Sequence[Any]
     metrics_enabled: bool
-    metrics_num_samples: FromOne
-    metrics_sample_window_ms: FromOne
+    metrics_num_samples: int
+    metrics_sample_window_ms: int
     metric_group_prefix: str
     selector: Callable[[], Any]
-    exclude_internal_topics: bool
     sasl_mechanism: str | None
-    sasl_plain_username: str | None
-    sasl_plain_password: str | None
     sasl_kerberos_name: Any
-    sasl_kerberos_service_name: str
-    sasl_kerberos_domain_name: str | None
-    sasl_oauth_token_provider: Any
     proxy_url: str | None
     socks5_proxy: str | None
     kafka_client: Callable[..., Any]
-
-
-class ProducerSettings(TypedDict, total=False):
-    """Settings of the `KafkaProducer` of changelogs and outputs, beside those of a consumer."""
-
-    batch_size: int
-    compression_type: str | None
-    delivery_timeout_ms: float
-    linger_ms: float
-    max_block_ms: float
-    max_request_size: FromOne
-    retries: float
-    transaction_timeout_ms: int
 
 
 class ChangelogSettings(ConsumerSettings, ProducerSettings, total=False):

@@ -14,19 +14,16 @@ from assignor.adapters.membership.embedded import (
 )
 from assignor.adapters.membership.keywords import (
     ApplicationMemberKeywords,
-    FromOne,
-    FromZero,
+    IntegratedMemberKeywords,
     MemberKeywords,
-    heartbeat_problem,
-    split_keywords,
 )
 from assignor.adapters.membership.member import Membership
 from assignor.adapters.membership.options import (
     OPTION_GROUPS,
+    OPTIONS,
     MemberOptions,
     check_option,
     member_options,
-    option_fields,
 )
 from assignor.adapters.membership.rejoin_timer import Cancellable, FollowupTimer, in_a_thread
 from assignor.adapters.membership.reports import Reporter
@@ -35,6 +32,7 @@ from assignor.adapters.membership.setup import offered_protocol
 from assignor.adapters.membership.signatures import documented
 
 __all__ = [
+    "OPTIONS",
     "OPTION_GROUPS",
     "UNKNOWN_GENERATION",
     "ApplicationMemberKeywords",
@@ -43,8 +41,7 @@ __all__ = [
     "ClusterMetadata",
     "EmbeddedMember",
     "FollowupTimer",
-    "FromOne",
-    "FromZero",
+    "IntegratedMemberKeywords",
     "MemberKeywords",
     "MemberOptions",
     "Membership",
@@ -54,13 +51,10 @@ __all__ = [
     "check_listed",
     "check_option",
     "documented",
-    "heartbeat_problem",
     "in_a_thread",
     "member_options",
     "new_membership",
     "offered_protocol",
-    "option_fields",
     "readable_metadata",
-    "split_keywords",
     "unusable_answer",
 ]

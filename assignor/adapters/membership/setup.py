@@ -1,16 +1,16 @@
 """From checked options to what the membership core is made of: settings, identity, member."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID, uuid4
 
 from assignor.adapters.membership.options import MemberOptions
 from assignor.config import config_from_mapping
 from assignor.errors import ConfigError
-from assignor.placement import Strategy, high_availability, strategy_of
+from assignor.placement import high_availability, strategy_of
 from assignor.rebalance import LeaderSettings, MemberIdentity, StreamsMember
-from assignor.topology import Subtopology, Topology, is_topic_name
+from assignor.topology import CarriedTopologies, Subtopology, Topology, is_topic_name
 from assignor.topology.changes import carried_topologies
 from encoding import shown
 from probing import HELD_BACK, RebalanceProtocol, Release, find_release
@@ -54,21 +54,19 @@ def member_setup(options: MemberOptions, process_id: UUID | None) -> MemberSetup
     """
     chosen, protocol = options.leading.strategy, options.protocol
     application_id = _UNNAMED if options.application_id is None else options.application_id
-    leader = leader_settings(
-        options.topology,
-        application_id,
-        protocol.release,
-        high_availability if chosen is None else chosen,
-        options.settings,
-        older=options.older,
-    )
+    carried = _carried(options, application_id)
+    release = find_release(protocol.release)
     return MemberSetup(
         topology=options.topology,
         application_id=application_id,
-        leader=leader,
-        protocol=offered_protocol(
-            leader.release, protocol.upgrade_from, protocol.rebalance_protocol
+        leader=LeaderSettings(
+            release=release,
+            subtopologies=carried.subtopologies,
+            config=config_from_mapping(options.settings),
+            strategy=strategy_of(high_availability if chosen is None else chosen),
+            versions=() if carried.is_plain else carried.versions,
         ),
+        protocol=offered_protocol(release, protocol.upgrade_from, protocol.rebalance_protocol),
         identity_is_given=process_id is not None,
         strategy_is_default=chosen is None,
     )
@@ -95,13 +93,14 @@ def new_member(
         ConfigError, ReleaseError: an option is invalid; the message says why.
     """
     identity, protocol = options.identity, options.protocol
+    tags = identity.client_tags
     return StreamsMember(
         setup.leader.release,
-        identity_of(
-            process_id,
-            endpoint=identity.endpoint,
+        MemberIdentity(
+            process_id=process_id or uuid4(),
+            user_endpoint=identity.endpoint,
             rack=identity.rack,
-            client_tags=identity.client_tags,
+            client_tags=dict(tags) if isinstance(tags, Mapping) else tags or {},
         ),
         carried=setup.leader.carried,
         reached=reached,
@@ -112,68 +111,27 @@ def new_member(
     )
 
 
-def leader_settings(
-    topology: Topology,
-    application_id: str,
-    release: str,
-    strategy: Strategy | str,
-    settings: Mapping[str, Any],
-    *,
-    older: Sequence[Topology] = (),
-) -> LeaderSettings:
-    """Resolve names and check numbers.
-
-    `older` are lower versions of the topology that the program can run, too.
-
-    Raises:
-        TopologyError, ConfigError, ReleaseError: an option is invalid; the message says why.
-    """
+def _carried(options: MemberOptions, application_id: str) -> CarriedTopologies:
+    """Return all versions of the topology, if Kafka can have topics with these names."""
     if not (isinstance(application_id, str) and is_topic_name(application_id)):
         raise ConfigError(
             f"application_id={shown(repr(application_id))} is refused, since internal topics begin"
             " with it (by default it is the group id); give 1 to 249 letters, digits, dots,"
             " underscores and hyphens"
         )
-    carried = carried_topologies((topology, *older), application_id)
-    subtopologies = carried.subtopologies
-    internal = {name for part in subtopologies for name in _internal_topics(part)}
+    carried = carried_topologies((options.topology, *options.older), application_id)
+    internal = {name for part in carried.subtopologies for name in _internal_topics(part)}
     for name in sorted(internal):
         if not is_topic_name(name):
             raise ConfigError(
                 f"internal topic {shown(name)} has {len(name)} characters, and Kafka takes 249; "
                 "shorten application_id or the name of the store or repartition topic"
             )
-    return LeaderSettings(
-        release=find_release(release),
-        subtopologies=subtopologies,
-        config=config_from_mapping(settings),
-        strategy=strategy_of(strategy),
-        versions=() if carried.is_plain else carried.versions,
-    )
+    return carried
 
 
 def _internal_topics(part: Subtopology) -> tuple[str, ...]:
     return (*part.changelog_topics, *(topic.name for topic in part.repartition_topics))
-
-
-def identity_of(
-    process_id: UUID | None,
-    *,
-    endpoint: str | None,
-    rack: str | None,
-    client_tags: Mapping[str, str] | None,
-) -> MemberIdentity:
-    """Return what a member reports about itself; a process without an id gets a random one.
-
-    Raises:
-        ConfigError: other members could not read it; the message says what is allowed.
-    """
-    return MemberIdentity(
-        process_id=process_id or uuid4(),
-        user_endpoint=endpoint,
-        rack=rack,
-        client_tags=dict(client_tags) if isinstance(client_tags, Mapping) else client_tags or {},
-    )
 
 
 def offered_protocol(

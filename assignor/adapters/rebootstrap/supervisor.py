@@ -14,12 +14,13 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from random import Random
 from typing import Final, TypeVar
 from weakref import WeakSet
 
+from assignor.adapters.servers import servers_text
 from assignor.logs import line_logger
 from encoding import RebalanceError
 from probing.rebootstrap import (
@@ -179,7 +180,10 @@ class RebootstrapSupervisor(ABC):
     """
 
     def __init__(
-        self, config: RebootstrapConfig, listener: Listener | None, servers: object
+        self,
+        config: RebootstrapConfig,
+        listener: Listener | None,
+        servers: str | Collection[str],
     ) -> None:
         self.rebootstraps: deque[Rebootstrapped] = deque(maxlen=_KEPT)
         self.required: RebootstrapRequiredError | None = None
@@ -188,7 +192,7 @@ class RebootstrapSupervisor(ABC):
         self._state = start_client((), config)
         self._wakeup_ms = NEVER_MS
         self._is_closed = False
-        self._servers = str(servers)
+        self._servers = servers_text(servers)
 
     @property
     def state(self) -> RebootstrapState:

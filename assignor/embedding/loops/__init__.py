@@ -9,7 +9,7 @@ from assignor.embedding.loops.loop import (
     log_late_commit,
     passed_over,
 )
-from assignor.embedding.loops.pace import PollPace
+from assignor.embedding.loops.pace import BrokerWaits, PollPace
 from assignor.embedding.loops.rules import (
     CLOSED,
     LOOP_RULES,
@@ -26,6 +26,7 @@ __all__ = [
     "CLOSED",
     "LOOP_RULES",
     "Batch",
+    "BrokerWaits",
     "DeletedTopics",
     "Engine",
     "InputWatch",

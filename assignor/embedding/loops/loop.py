@@ -28,10 +28,15 @@ _WAIT_SHARE: Final = 0.4
 _MAX_PAUSE_S: Final = MappingProxyType({Step.POLL: 10.0, Step.PROCESS: 1.0})
 # A slow record is named at most so often for each partition.
 _NAMED_EACH_S: Final = 60.0
+# So many slow records are counted, the last ones.
+_MAX_COUNTED: Final = 1000
 _REMEDY: Final = "raise the limit, or make the function faster"
 _AGAIN: Final = (
     "that was so at least {times} times, and is repeated without end: each time the members process"
     f" the record again, and write its outputs again; {_REMEDY}"
+)
+_NOT_COMMITTED: Final = (
+    "not committed: the group rebalances, or has done so; what is not committed is processed again"
 )
 # A faster batch lowers the estimated time of a record by this factor at most.
 _DECAY: Final = 0.8
@@ -65,6 +70,7 @@ class PollLoop:
         max_poll_records: of the consumer; None: a batch has no limit.
         client_errors: base classes of the client's errors.
         setting_names: name of a setting here -> its name in the client, where it differs.
+        waited_s: seconds that calls in the batches of the application have waited for brokers.
         fenced_after_s: for how long polls may fail with an error, which a fenced member gets.
         now: a monotonic clock, in seconds.
 
@@ -83,10 +89,12 @@ class PollLoop:
         max_poll_records: int | None = None,
         client_errors: tuple[type[Exception], ...] = (),
         setting_names: Mapping[str, str] = MappingProxyType({}),
+        waited_s: Callable[[], float] = lambda: 0.0,
         fenced_after_s: Callable[[BaseException], float] = lambda _: inf,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._fenced_after_s = fenced_after_s
+        self._count_waits, self._waited_before_s = waited_s, 0.0
         self._pace = PollPace(
             max_poll_interval_ms=max_poll_interval_ms,
             session_timeout_ms=session_timeout_ms,
@@ -106,9 +114,9 @@ class PollLoop:
         self._delivered_s = now()
         self._delivered = 0
         self._record_s = 0.0
-        # Partition -> when a slow record of it was named; offset of the last one, how often it was.
+        # Partition -> when a slow record of it was named; slow records -> how often they were.
         self._named_s: dict[TopicPartition, float] = {}
-        self._attempts: dict[TopicPartition, tuple[int, int]] = {}
+        self._attempts: dict[tuple[TopicPartition, int], int] = {}
         # Since the last poll: the longest call, all calls together (None: they are not measured),
         # and whether a record above the limit was noted.
         self._longest_s, self._is_noted = 0.0, False
@@ -138,7 +146,10 @@ class PollLoop:
         is_single = self._longest_s >= self._slice_s
         records = 1 if is_single else self._delivered
         too_long = self._pace.poll_begins(
-            records, lambda: self._is_noted or has_left(), self._handled_s
+            records,
+            lambda: self._is_noted or has_left(),
+            self._handled_s,
+            self._count_waits() - self._waited_before_s,
         )
         if too_long and not self._is_noted:
             _log.warning("%s", too_long)
@@ -157,6 +168,7 @@ class PollLoop:
         self._pace.poll_ended()
         self._delivered, self._delivered_s = records or 0, self.now()
         self._handled_s = 0.0 if records is None else None
+        self._waited_before_s = self._count_waits()
 
     def processed(self) -> None:
         """Note that the records of a batch, or a part of them, were processed."""
@@ -206,9 +218,7 @@ class PollLoop:
             return ""
         self._is_noted = True
         self.slow[where] = offset
-        last, times = self._attempts.get(where, (offset, 0))
-        times = times + 1 if last == offset else 1
-        self._attempts[where] = offset, times
+        times = self._count(where, offset)
         if times == 1 and now_s - self._named_s.get(where, -inf) < _NAMED_EACH_S:
             return ""
         self._named_s[where] = now_s
@@ -223,6 +233,14 @@ class PollLoop:
             return f"{says}; {_AGAIN.format(times=times)}"
         _log.warning("%s; %s", says, _REMEDY)
         return ""
+
+    def _count(self, where: TopicPartition, offset: int) -> int:
+        """Return how often a record was slow; others may be slow before it begins again."""
+        times = self._attempts.pop((where, offset), 0) + 1
+        self._attempts[where, offset] = times
+        if len(self._attempts) > _MAX_COUNTED:
+            self._attempts.pop(next(iter(self._attempts)))
+        return times
 
     def failed(self, step: Step, error: BaseException, **facts: bool) -> Reaction:
         """Return what to do after an error; `facts` are fields of `LoopFacts`."""
@@ -295,4 +313,4 @@ def log_late_commit(error: BaseException) -> None:
     if rule is UNANSWERED_COMMIT:
         _log.warning("not committed: no broker has answered within request_timeout_ms")
     else:
-        _log.info("not committed: %s", " ".join(str(error).split()))
+        _log.info("%s", _NOT_COMMITTED)

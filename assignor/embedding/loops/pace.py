@@ -1,7 +1,8 @@
 """The time that an application takes between two polls, and what it costs when it is too long."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final
 
@@ -21,13 +22,36 @@ _BROKERS: Final = (
     "the function that processes records took {:.1f} s of it, and the rest was waited for brokers "
     "and the disk: look for a broker that does not answer"
 )
+_WAITED: Final = (
+    "{:.1f} s of it was waited for brokers and the disk: look for a broker that does not answer"
+)
+
+
+class BrokerWaits:
+    """Adds up how long calls of a member, in the batches of an application, wait for brokers.
+
+    Attributes:
+        total_s: seconds.
+    """
+
+    def __init__(self) -> None:
+        self.total_s = 0.0
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count the time of the block."""
+        begin_s = time.monotonic()
+        try:
+            yield
+        finally:
+            self.total_s += time.monotonic() - begin_s
 
 
 class PollPace:
     """Watches the time from the end of a poll to the next one.
 
-    A sentence is returned for the first pause that is too long, and for each that is twice as long
-    as the one before.
+    A sentence is returned for each pause above the poll interval, which costs the membership. Above
+    the session timeout it is for the first one, and for each that is twice as long as that before.
 
     Args:
         max_poll_interval_ms: of the consumer.
@@ -69,6 +93,7 @@ class PollPace:
         records: int = 0,
         has_left: Callable[[], bool] = lambda: True,
         handled_s: float | None = None,
+        waited_s: float = 0.0,
     ) -> str:
         """Return what is wrong with the pause that ends now, as a sentence, or "".
 
@@ -76,21 +101,24 @@ class PollPace:
             records: number of records that were processed in the pause; 0: unknown.
             has_left: whether the member has left the group; called for a sentence that says so.
             handled_s: how long the application processed records in the pause; None: unknown.
+            waited_s: how long it waited for brokers and the disk at least.
         """
         if self._ended_s is None:
             return ""
         pause_s, self._ended_s = self._now() - self._ended_s, None
-        if pause_s < 2 * self._reported_s:
-            return ""
         for name, effect in _EFFECTS.items():
             limit_ms = self._limits_ms[name]
             if limit_ms is not None and pause_s * 1000 > limit_ms:
+                if effect and pause_s < 2 * self._reported_s:
+                    return ""
                 self._reported_s = pause_s
                 member = "" if effect else f"this member {HAS_LEFT if has_left() else STAYS}"
                 named = self._setting_names.get
                 remedy = _MANY_RECORDS % named("max_poll_records", "max_poll_records")
                 if handled_s is not None and 2 * handled_s < pause_s:
                     remedy = _BROKERS.format(handled_s)
+                elif 2 * waited_s > pause_s:
+                    remedy = _WAITED.format(waited_s)
                 elif records == 1:
                     remedy = _ONE_RECORD
                 return (

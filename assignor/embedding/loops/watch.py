@@ -88,6 +88,7 @@ class InputWatch:
         # Topic that the client does not find -> since when.
         self._missing_s: dict[str, float] = {}
         self._settled: dict[TopicPartition, bool] = {}
+        self._logged: set[UUID | None] = set()
 
     def look(
         self, ids: Mapping[str, UUID | None], assigned: Iterable[_Partition], now_s: float
@@ -163,7 +164,7 @@ class InputWatch:
                 divergent=truncated.get(each),
                 reads_latest=self._reads_latest,
             )
-            found[each] = settle(facts) or 0
+            found[each] = settle(facts.once_a_topic(self._logged)) or 0
             self._settled[facts.partition] = decide_input(facts).says != ""
         settled = {topic for topic, *_ in lost}
         self._ids |= {topic: now for topic in settled if (now := ids.get(topic)) is not None}

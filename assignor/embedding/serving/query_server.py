@@ -11,13 +11,13 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from http.client import HTTPConnection, HTTPException
 from types import MappingProxyType
 from typing import Any, Final, Protocol, Self
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from assignor.config import refused
+from assignor.config import check_kind
 from assignor.embedding.errors import StoreNotHeld
 from assignor.embedding.queries import KeyHosts, Partitioner, partition_for_key
 from assignor.embedding.serving.limited_http import (
@@ -31,6 +31,7 @@ from assignor.embedding.serving.limited_http import (
 from assignor.embedding.state_stores import StateStore, TaskState, TaskStores
 from assignor.errors import MissingSourceTopic
 from assignor.logs import line_logger
+from assignor.option_fields import Kind, described, number, option, option_text
 from encoding import HostInfo
 
 _log = line_logger(__name__)
@@ -74,43 +75,41 @@ class RoutesKeys(Protocol):
         ...
 
 
+_COUNT: Final = Kind("a number from 1 on", lambda value: type(value) is int and value >= 1)
+_SECONDS: Final = number(
+    f"a number of seconds above 0, up to {_MOST_S}", lambda value: 0 < value <= _MOST_S
+)
+
+
+@described
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryLimits:
     """What queries of a member may cost.
-
-    Attributes:
-        connections: open at a time; others wait to be accepted.
-        threads: queries for keys of this member that are answered at a time; as many that other
-            members pass on, and as many that wait for other members. Others wait.
-        connection_s: how long a connection may last, from its start until its answer is read; a
-            client that uses it for further queries must repeat one that is cut off.
-        peer_s: how long another member may take for its answer.
-        answer_bytes: most bytes of an answer.
 
     Raises:
         ConfigError: a value is not a positive number.
     """
 
-    connections: int = 64
-    threads: int = 4
-    connection_s: float = 30.0
-    peer_s: float = 5.0
-    answer_bytes: int = 64 << 20
+    connections: int = option(64, "open at a time; others wait to be accepted.", _COUNT)
+    threads: int = option(
+        4,
+        "queries for keys of this member that are answered at a time; as many that other members"
+        " pass on, and as many that wait for other members. Others wait.",
+        _COUNT,
+    )
+    connection_s: float = option(
+        30.0,
+        "how long a connection may last, from its start until its answer is read; a client that"
+        " uses it for further queries must repeat one that is cut off.",
+        _SECONDS,
+    )
+    peer_s: float = option(5.0, "how long another member may take for its answer.", _SECONDS)
+    answer_bytes: int = option(64 << 20, "most bytes of an answer.", _COUNT)
 
     def __post_init__(self) -> None:
         """Check the values."""
-        for name in ("connections", "threads", "answer_bytes"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise refused(name, value, "a number from 1 on")
-        for name in ("connection_s", "peer_s"):
-            value = getattr(self, name)
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, int | float)
-                or not 0 < value <= _MOST_S
-            ):
-                raise refused(name, value, f"a number of seconds above 0, up to {_MOST_S}")
+        for each in fields(self):
+            check_kind(each.name, getattr(self, each.name), option_text(each).kind)
 
 
 _LIMITS: Final = QueryLimits()

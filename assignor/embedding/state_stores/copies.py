@@ -196,7 +196,7 @@ class Work:
             has failed count again, as in Kafka Streams' `process-total`.
         bad_records: (stage, "skip" or "dead letter") -> records that were not processed.
         commits: of records, to changelogs; as Kafka Streams' `commit-total` without idle ones.
-        commit_s: seconds that they took together.
+        commit_s: seconds that they took together, also those that failed.
         current: the record that is being processed, and since when (`time.monotonic()`).
         waits: why a read or write failed that is tried again; "": none did.
     """

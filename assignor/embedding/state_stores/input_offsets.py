@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Any
+from uuid import UUID
 
 from assignor.embedding.input_facts import Held, InputFacts
 from assignor.embedding.input_rules import settle
@@ -49,6 +50,7 @@ class InputOffsets:
         self._inputs: PartitionsByTask = {}
         self._returned: dict[Any, int] = {}
         self.settled: dict[TopicPartition, bool] = {}
+        self._made_anew: set[UUID | None] = set()
 
     def take_over(
         self, copies: Iterable[TaskCopy], inputs: PartitionsByTask, *, are_committed: bool = True
@@ -150,7 +152,7 @@ class InputOffsets:
                     is_members=now.is_members,
                     is_logged=self.settled.get(partition, False),
                 )
-                at = settle(facts) or 0
+                at = settle(facts.once_a_topic(self._made_anew)) or 0
                 if not is_new:  # it has none, also if the application seeks
                     inputs[partition] = at
                 if facts.has_no_begin and now.log.start <= at <= now.log.end:

@@ -1,28 +1,24 @@
 """Which stores a task has, and which task has a store or reads a topic: from the topology."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import Any, Final
 
-from assignor.config import STATE_DIR_KIND, refused
+from assignor.config import STATE_DIR_KIND, check_kind, refused
 from assignor.embedding.state_stores.stores import StateStore
 from assignor.errors import TopologyError
+from assignor.option_fields import Kind, number
 from assignor.topology import Topology
 from encoding import TaskId, shown
 
 AnyStore = StateStore[Any, Any]
 
-
-def _is_time(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < inf
-
-
-_SETTINGS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
+_SECONDS: Final = number("seconds, 0 or more", lambda value: value >= 0)
+_SETTINGS: Final[Mapping[str, Kind]] = {
     "state_dir": STATE_DIR_KIND,
-    "restore_s": ("seconds, 0 or more", _is_time),
-    "cleanup_delay_s": ("seconds, 0 or more", _is_time),
-    "delete_retention_ms": ("milliseconds, 0 or more", _is_time),
+    "restore_s": _SECONDS,
+    "cleanup_delay_s": _SECONDS,
+    "delete_retention_ms": number("milliseconds, 0 or more", lambda value: value >= 0),
 }
 
 
@@ -33,9 +29,7 @@ def check_settings(**settings: object) -> None:
         ConfigError: a value is wrong; the message says what to give.
     """
     for name, value in settings.items():
-        wanted, is_kind = _SETTINGS[name]
-        if not is_kind(value):
-            raise refused(name, value, wanted)
+        check_kind(name, value, _SETTINGS[name])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -301,12 +301,10 @@ class HeldProcessing:
             Divided: as `write_running`; or a record may be skipped, once it is known which one.
         """
         begin_s = time.monotonic()
+        is_commit = any(each.inputs for each in opened)
         try:
-            is_idle = not any(each.inputs for each in opened)
             write_running(self._access, opened, limit=self._commit_size)
-            if not is_idle:
-                self.work.commits += 1
-                self.work.commit_s += time.monotonic() - begin_s
+            self.work.commits += is_commit
         except Divided as error:
             self._commit_size = error.limit
             raise
@@ -318,3 +316,5 @@ class HeldProcessing:
                 self._commit_size = COMMIT_SIZE  # not the commits were too large
             self._is_single = True
             raise Divided(self._commit_size) from error
+        finally:
+            self.work.commit_s += is_commit * (time.monotonic() - begin_s)

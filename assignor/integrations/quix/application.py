@@ -1,39 +1,16 @@
 """Runs a Quix Streams application, unchanged, as a member of a group with this assignor."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Unpack
 
 from assignor.adapters.confluent import Consumer
+from assignor.adapters.membership import IntegratedMemberKeywords
 from assignor.integrations.quix.member import QuixSession, installed
-from assignor.observe import Observer, RebalanceHook
-from assignor.placement import Strategy
 from assignor.rebalance import TasksListener
 from assignor.topology import Topology
 
-
-class QuixKeywords(TypedDict, total=False):
-    """Keyword options of `streams_assignor`, with the meanings of `StreamsAssignor`'s options.
-
-    The last eight are settings of `assignor.AssignmentConfig`.
-    """
-
-    endpoint: str | None
-    client_tags: Mapping[str, str] | None
-    rack: str | None
-    rebalance_protocol: Literal["eager", "cooperative"]
-    observer: Observer | None
-    hooks: Sequence[RebalanceHook] | None
-    strategy: Strategy | str | None
-
-    num_standby_replicas: int
-    acceptable_recovery_lag: int
-    max_warmup_replicas: int
-    probing_rebalance_interval_ms: int
-    rack_aware_assignment_strategy: str
-    rack_aware_assignment_traffic_cost: int | None
-    rack_aware_assignment_non_overlap_cost: int | None
-    rack_aware_assignment_tags: Sequence[str]
+QuixKeywords = IntegratedMemberKeywords
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from assignor.adapters.aiokafka.port import AiokafkaPort, CoordinatorHooks
+from assignor.adapters.aiokafka.coordinator import CoordinatorHooks
+from assignor.adapters.aiokafka.port import AiokafkaPort
 from assignor.adapters.kafka_python.port import make_readable
 from assignor.adapters.membership import readable_metadata
 from assignor.rebalance import read_consumer_subscription, safe_consumer_subscription
@@ -81,7 +82,7 @@ def test_aiokafkas_leader_sees_decodable_metadata_only(data):
         )
 
     coordinator = SimpleNamespace(_perform_assignment=perform, _on_join_complete=None)
-    hooks = CoordinatorHooks(AiokafkaPort(consumer_with(coordinator)), print)
+    hooks = CoordinatorHooks(AiokafkaPort(consumer_with(coordinator)), print, print)
     hooks.install()
     response = SimpleNamespace(members=[("a", None, VALID), ("x", None, data)])
     asyncio.run(coordinator._perform_assignment(response))

@@ -123,7 +123,8 @@ def test_a_loop_of_any_client_is_served_as_an_application(run):
                     )
                 )
                 assert [get(probes, path)[0] for path in ("/live", "/ready")] == [200, 200]
-                assert get(ENDPOINT, "/all") == (200, str(RECORDS))
+                # A record counts before the changes of its batch are applied.
+                until(lambda: get(ENDPOINT, "/all") == (200, str(RECORDS)))
                 text = get(probes, "/metrics")[1]
                 assert f'_ready{{client_id="one",group="{GROUP}"}} 1.0' in text
                 assert members[0]._member.poll_limit_s == 300

@@ -2,6 +2,7 @@
 
 import math
 import re
+from types import SimpleNamespace
 
 from tests.assignor.rebalance.groups import TOPOLOGY
 
@@ -22,7 +23,6 @@ WRONG_OPTIONS = [
     ({"rebalance_protocol": "coperative"}, "'eager', 'cooperative'"),
     ({"auto_offset_reset": "earlyest"}, "give 'earliest', the nearest of 'earliest', 'latest'"),
     ({"security_protocol": "sasl_ssl "}, "give 'SASL_SSL', the nearest of 'PLAINTEXT', 'SSL'"),
-    ({"isolation_level": 1}, "give 'read_uncommitted' or 'read_committed'"),
     (
         {"session_timeout_ms": "6000"},
         "session_timeout_ms='6000' is refused; give a whole",
@@ -38,9 +38,12 @@ WRONG_OPTIONS = [
     ({"max_poll_interval_ms": math.nan}, "max_poll_interval_ms=nan is refused"),
     ({"max_poll_records": 0}, "max_poll_records=0 is refused; give a whole number, 1"),
     ({"max_poll_records": -1}, "max_poll_records=-1 is refused"),
-    ({"auto_commit_interval_ms": -1}, "give a whole number, 0 to"),
     ({"value_deserializer": 5}, "value_deserializer=5 is refused; give a function"),
     ({"key_deserializer": "utf-8"}, "key_deserializer='utf-8' is refused; give a function"),
+    (
+        {"value_deserializer": SimpleNamespace(deserialize=len)},
+        "is refused; give a function or None",
+    ),
     ({"ssl_context": 5}, "ssl_context=5 is refused; give an instance of SSLContext or None"),
     ({"release": 5}, "release=5 is refused; give a text, such as 'native'"),
     ({"state_dir": "a\0b"}, "is refused; give a path that is not empty, or None"),

@@ -22,6 +22,15 @@ def test_a_topic_made_anew_is_found_until_it_is_settled(caplog):
     assert watch.made_anew({"in": NEW, "other": OLD}, [IN, other]) == []
 
 
+def test_a_topic_made_anew_is_one_warning_whatever_its_number_of_partitions(caplog):
+    caplog.set_level("INFO")
+    watch, partitions = InputWatch("latest"), [TopicPartition("in", number) for number in range(4)]
+    for before, after in ((OLD, NEW), (NEW, UUID(int=3))):
+        watch.made_anew({"in": before}, partitions)
+        watch.settle(dict.fromkeys(partitions, 7), dict.fromkeys(partitions, (0, 9)), {"in": after})
+    assert [each.levelname for each in caplog.records] == 2 * (["WARNING"] + 3 * ["INFO"])
+
+
 def test_a_topic_that_was_made_anew_while_it_was_not_assigned_goes_on_where_the_group_is(
     caplog,
 ):

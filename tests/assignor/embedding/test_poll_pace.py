@@ -50,6 +50,14 @@ def test_a_pause_that_was_a_wait_for_brokers_says_so(virtual):
     assert remedy(15.0) == remedy(None) == "lower max_poll_records, or raise the limit"
 
 
+def test_a_pause_in_which_most_was_a_wait_for_brokers_does_not_blame_the_function(pace, virtual):
+    for waited_s, blamed in ((20.0, "20.0 s of it was waited for brokers"), (10.0, "a single")):
+        pace.poll_ended()
+        virtual.now_s += 31
+        remedy = pace.poll_begins(1, waited_s=waited_s).rpartition("; ")[2]
+        assert remedy.startswith(blamed)
+
+
 def test_a_pause_above_the_poll_interval_says_so_instead(pace, virtual):
     sentence = pause(pace, virtual, 31)
     assert "above max_poll_interval_ms=30000: this member left the group" in sentence
@@ -58,6 +66,10 @@ def test_a_pause_above_the_poll_interval_says_so_instead(pace, virtual):
 def test_the_same_is_said_again_for_pauses_twice_as_long(pace, virtual):
     warned = [bool(pause(pace, virtual, seconds)) for seconds in (7, 7, 13, 14, 20, 28, 10)]
     assert warned == [True, False, False, True, False, True, False]
+
+
+def test_each_pause_above_the_poll_interval_is_named(pace, virtual):
+    assert all(pause(pace, virtual, seconds) for seconds in (31, 45, 50, 31))
 
 
 def test_the_time_in_a_poll_does_not_count(pace, virtual):

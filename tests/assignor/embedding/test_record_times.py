@@ -47,6 +47,20 @@ def test_a_record_that_is_too_slow_again_is_reported_with_the_number_of_times(
     assert handled(loop, virtual, record(offset=10), 5.0)
 
 
+def test_several_slow_records_of_a_partition_are_counted_each(loop, virtual, caplog):
+    """Where all records are too slow, others come before the first one is processed again."""
+    assert [handled(loop, virtual, record(offset=at), 5.0) for at in (9, 10, 11)] == [""] * 3
+    again = [handled(loop, virtual, record(offset=at), 5.0) for at in (9, 10, 9)]
+    assert [line.split("that was so at least ")[1].split(",")[0] for line in again] == [
+        "2 times",
+        "2 times",
+        "3 times",
+    ]
+    for at in range(2000):
+        handled(loop, virtual, record(offset=at), 5.0)
+    assert len(loop._attempts) == 1000
+
+
 def test_a_record_that_fits_alone_and_ends_behind_the_limit_is_named_and_held_back(
     loop, virtual, caplog
 ):

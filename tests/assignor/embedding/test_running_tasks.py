@@ -23,6 +23,18 @@ def test_new_tasks_are_fresh_until_their_state_is_restored():
     assert tasks.tasks() == (set(), {TASK_2})
 
 
+def test_no_work_begins_between_a_pause_and_the_next_assignment():
+    tasks = RunningTasks()
+    tasks.on_tasks_assigned({TASK_1: ()}, {})
+    tasks.pause_work()
+    with tasks.working() as active:
+        assert active == set()
+    tasks.on_tasks_revoked({TASK_1: ()}, {})
+    tasks.on_tasks_assigned({TASK_1: ()}, {})
+    with tasks.working() as active:
+        assert active == {TASK_1}
+
+
 def test_what_a_cooperative_member_keeps_is_not_restored_again():
     tasks = RunningTasks()
     tasks.on_tasks_assigned({TASK_1: ()}, {})

@@ -38,9 +38,13 @@ def consumer(broker, *topics, **config):
         "enable_auto_commit": False,
     }
     names = topics or ("in",)
-    return KafkaConsumer(
-        *names, bootstrap_servers=broker.bootstrap_servers, **{**settings, **config}
-    )
+    made = KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, **{**settings, **config})
+    for name in names:
+        # A leader that has no metadata yet assigns nothing, and if they come while it does, it
+        # takes them for those that it had: it never joins again.
+        made.partitions_for_topic(name)
+    made.subscribe(names)
+    return made
 
 
 def produce(broker, values, **config):

@@ -12,7 +12,7 @@ from aiokafka.coordinator.protocol import (
 
 from assignor import ConfigError, CopartitionMismatch, TasksHeld, TasksListener, Topology
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
-from assignor.adapters.aiokafka.port import owned_in
+from assignor.adapters.aiokafka.coordinator import owned_in
 from assignor.adapters.membership import rejoin_timer
 from assignor.observe import (
     AnswerHandled,

@@ -4,14 +4,16 @@ aiokafka's own code sends the commit and takes the answer; the coordinator aroun
 """
 
 import asyncio
+import gc
 from types import MethodType, SimpleNamespace
 
 import pytest
 from aiokafka.consumer.group_coordinator import GroupCoordinator
-from aiokafka.errors import IllegalGenerationError, UnknownMemberIdError
+from aiokafka.errors import IllegalGenerationError, RequestTimedOutError, UnknownMemberIdError
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
-from assignor.adapters.aiokafka.port import AiokafkaPort, CoordinatorHooks
+from assignor.adapters.aiokafka.coordinator import CoordinatorHooks
+from assignor.adapters.aiokafka.port import AiokafkaPort
 from tests.assignor.adapters.members import AnyConsumer
 
 PARTITION = TopicPartition("words", 0)
@@ -58,7 +60,7 @@ def commit(error, meanwhile):
     async def run():
         coordinator = Coordinator(error, meanwhile)
         consumer = AnyConsumer(_coordinator=coordinator)
-        CoordinatorHooks(AiokafkaPort(consumer), lambda _: None).install()
+        CoordinatorHooks(AiokafkaPort(consumer), lambda _: None, lambda: None).install()
         with pytest.raises(error):
             await coordinator._do_commit_offsets(None, {PARTITION: OffsetAndMetadata(1, "")})
         return coordinator.generation, coordinator.member_id
@@ -75,3 +77,34 @@ def test_librdkafka_4059_a_commit_during_a_rebalance_keeps_the_member(error):
 @pytest.mark.parametrize("error", [IllegalGenerationError, UnknownMemberIdError])
 def test_a_member_that_the_group_removed_joins_anew(error):
     assert commit(error, nothing) == (-1, "")
+
+
+def test_a_commit_whose_caller_has_gone_ends_without_an_error_of_asyncio():
+    """As at a broker that hangs: `commit_next` returns after `request_timeout_ms`."""
+    unretrieved = []
+
+    async def run():
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: unretrieved.append(context["message"]))
+        coordinator = Coordinator(RequestTimedOutError, nothing)
+        coordinator.coordinator_dead = lambda: None
+        asked, ends = loop.create_future(), loop.create_future()
+
+        async def hang(request):
+            asked.set_result(None)
+            await ends
+            raise RequestTimedOutError
+
+        coordinator._send_req = hang
+        consumer = AnyConsumer(_coordinator=coordinator)
+        CoordinatorHooks(AiokafkaPort(consumer), lambda _: None, lambda: None).install()
+        offsets = {PARTITION: OffsetAndMetadata(1, "")}
+        caller = asyncio.shield(coordinator._do_commit_offsets(None, offsets))
+        await asked
+        caller.cancel()
+        ends.set_result(None)
+        await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
+
+    asyncio.run(run())
+    gc.collect()
+    assert unretrieved == []

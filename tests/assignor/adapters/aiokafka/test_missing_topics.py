@@ -1,9 +1,13 @@
 """A leader's client asks for the metadata of a source topic until the topic exists (again)."""
 
+import asyncio
 from types import SimpleNamespace
 
 import pytest
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaTimeoutError
 
+from assignor.adapters.aiokafka import polling
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.port import AiokafkaPort
 from tests.assignor.adapters.members import AnyConsumer, cluster
@@ -99,3 +103,18 @@ def test_the_leader_asks_when_it_assigns():
     leader.attach(consumer)
     leader.assign(cluster(lines=2), {})
     assert consumer._client.asked == 1
+
+
+@pytest.mark.usefixtures("clock")
+def test_offsets_of_a_deleted_topic_are_not_waited_for(monkeypatch):
+    """aiokafka asks for them until `request_timeout_ms` is over, and the loop polls nothing."""
+    monkeypatch.setattr(polling, "_RANGES_S", 0)
+    gone = TopicPartition("gone", 0)
+
+    async def ask(_partitions):
+        await asyncio.Event().wait()
+
+    client = SimpleNamespace(beginning_offsets=ask, end_offsets=ask)
+    loop = polling.ConsumerLoop(client, SimpleNamespace(), 1000, {}, "earliest")
+    with pytest.raises(KafkaTimeoutError, match=r"the offsets of gone \[0\] are not known within"):
+        asyncio.run(loop.ranges([gone]))

@@ -12,6 +12,7 @@ from assignor import ConfigError
 from assignor.adapters.aiokafka import polling as aio_polling
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.polling import commit_next, polled
+from assignor.adapters.aiokafka.port import AiokafkaPort
 from assignor.embedding import MemberStopped, RunningTasks
 from assignor.embedding.commit_metadata import COMMIT_METADATA
 from assignor.embedding.loops import PollLoop
@@ -44,8 +45,9 @@ class Consumer:
 
 
 def assignor(*, failed=None, shutdown=False):
+    followups = SimpleNamespace(client=AiokafkaPort(Consumer()))
     return SimpleNamespace(
-        membership=SimpleNamespace(has_left=lambda: True),
+        membership=SimpleNamespace(has_left=lambda: True, followups=followups),
         failed=failed,
         shutdown_requested=shutdown,
         check_attached_to=lambda _: None,

@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import KafkaError, Message
 
-from assignor.adapters.confluent.messages import ErrorMessage, error_message
+from assignor.adapters.confluent.errors import ErrorMessage, error_message
 
 ERROR = KafkaError(KafkaError._FATAL, "the reason", fatal=True)
 SETTERS = ["set_headers", "set_key", "set_value"]

@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from assignor.adapters.confluent.messages import error_message
+from assignor.adapters.confluent.errors import error_message
 from system_tests.broker import BrokerConfig, Fault, running_broker
 from tests.assignor.adapters.confluent.harness import (
     GROUP,

@@ -4,12 +4,14 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 
 from assignor import JSON, TEXT, ConfigError, DictStore, RunningTasks, TaskStores, Topology
 from assignor.adapters.confluent import run_tasks
+from assignor.adapters.confluent.errors import commit_error
 from assignor.adapters.kafka_python import KafkaChangelogs
 from assignor.embedding import MemberStopped
+from assignor.embedding.loops import log_late_commit
 from tests.assignor.adapters.confluent.harness import GROUP, LIMIT_S, committed, servers_of
 from tests.assignor.embedding.clusters import until
 from tests.log_records import records_of
@@ -123,6 +125,37 @@ def test_a_record_that_is_too_slow_is_one_warning(broker, consumer, monkeypatch,
     [line] = [each.getMessage() for each in lines if "exist yet" not in each.getMessage()]
     assert line.startswith("words [1]: the function that processes records took ")
     assert "this member left the group meanwhile" in line
+
+
+def test_after_a_record_that_is_too_slow_the_next_one_waits_for_the_member_to_be_back(
+    broker, consumer, monkeypatch
+):
+    """librdkafka returns its error before partitions are taken away; work of then is refused."""
+    monkeypatch.setitem(MANUAL, "max.poll.interval.ms", 3000)
+    monkeypatch.setitem(MANUAL, "session.timeout.ms", 3000)
+    begun = []
+
+    def handle(message, state):
+        begun.append((message.offset(), len(broker.groups()[GROUP].members)))
+        if len(begun) == 1:
+            until(lambda: broker.groups()[GROUP].members == ())
+        count(message, state)
+
+    write(broker, "a", "a")
+    with running(broker, consumer, handle) as (counts, _, failures):
+        until(lambda: sum(committed(broker).values()) == 2 or failures)
+        assert counts() == {"a": 2}
+    assert not failures
+    assert begun == [(0, 1), (1, 1)]
+
+
+@pytest.mark.parametrize("code", ["_ASSIGNMENT_LOST", "_FATAL", "_DESTROY"])
+def test_a_commit_that_was_not_sent_is_no_broker_that_does_not_answer(code, caplog):
+    caplog.set_level("INFO")
+    log_late_commit(commit_error(KafkaError(getattr(KafkaError, code), "the reason")))
+    assert [(each.levelname, each.getMessage()) for each in records_of(caplog)] == [
+        ("INFO", "not committed: CommitFailedError: the reason")
+    ]
 
 
 def test_what_would_process_nothing_or_commit_too_early_is_refused(consumer):

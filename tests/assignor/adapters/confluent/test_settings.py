@@ -16,7 +16,7 @@ from assignor.adapters.confluent import Consumer
 from assignor.adapters.confluent.settings import divided, rebalance_protocol
 from assignor.adapters.confluent.topics import SettingKeywords
 from assignor.adapters.kafka_python import streams_consumer
-from assignor.adapters.membership import option_fields
+from assignor.adapters.membership import OPTIONS
 from assignor.errors import ConfigError
 from tests.assignor.adapters.confluent.harness import TOPOLOGY, refusal
 
@@ -264,7 +264,7 @@ def test_settings_without_a_dot_are_keywords_and_wrong_options_are_no_settings()
 
 def test_every_setting_without_a_dot_is_one_of_confluent_kafka_and_no_option():
     names = {*SettingKeywords.__annotations__}
-    assert names.isdisjoint(option.name for option in option_fields())
+    assert names.isdisjoint(OPTIONS)
     # With `oauth_cb`, confluent-kafka waits for a token.
     values = {name: ignored if "_c" in name else 0 for name in names - {"oauth_cb"}}
     values |= {"debug": "plugin", "partitioner": "random"}

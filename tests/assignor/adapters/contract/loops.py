@@ -165,19 +165,10 @@ class Application(Polled):
         self.stores = None
 
 
-async def _on_this_thread(function):
-    function()
-
-
 class Aiokafka(Run):
     """`polled` and `commit_next` of aiokafka."""
 
     has_stores, has_sizes = False, True
-
-    def play(self):
-        # No time of other threads is virtual.
-        with mock.patch.object(asyncio, "to_thread", _on_this_thread):
-            return super().play()
 
     def start(self):
         self._runner = asyncio.Runner(loop_factory=lambda: aiokafka.Loop(self.clock))
@@ -233,13 +224,10 @@ class Aiokafka(Run):
             self.consumer, timeout_ms=round(POLL_S * 1000), stop=self.ended
         )
         async for batch in polled:
-            done = self.work(batch)
-            self.are_committed = await aiokafka_adapter.commit_next(self.consumer, done)
-
-    def work(self, batch):
-        for partition, records in batch.items():
-            for record in records:
-                self.handle(partition.partition, record.offset, record.value)
+            for partition, records in batch.items():
+                for record in records:
+                    self.handle(partition.partition, record.offset, record.value)
+            await aiokafka_adapter.commit_next(self.consumer)
 
     def seek(self, number, offset):
         partition = next(p for p in self.consumer.assignment() if p.partition == number)
@@ -264,13 +252,25 @@ class Aiokafka(Run):
             self.stores.close()
 
 
-class AiokafkaStores(Aiokafka):
-    """The same with state stores."""
+class AiokafkaTasks(Aiokafka):
+    """`run_tasks` of aiokafka."""
 
-    has_stores, are_committed = True, False
+    has_stores = has_slices = True
+    has_sizes = False
 
-    def work(self, batch):
-        return self.stores.process(batch, self._handle, are_committed=self.are_committed)
+    def assign(self, partitions, gone, *, is_lost=False):
+        # All begin at committed offsets: what was passed over after the last commit comes again.
+        self.passed_here = set()
+        super().assign(partitions, gone, is_lost=is_lost)
+
+    async def _poll(self):
+        await aiokafka_adapter.run_tasks(
+            self.consumer,
+            self.stores,
+            self._handle,
+            timeout_ms=round(POLL_S * 1000),
+            stop=self.ended,
+        )
 
     _handle = Application._handle
 
@@ -279,5 +279,5 @@ LOOPS = {
     "kafka-python polled": Polled,
     "StreamsApplication": Application,
     "aiokafka polled": Aiokafka,
-    "aiokafka with stores": AiokafkaStores,
+    "aiokafka run_tasks": AiokafkaTasks,
 }

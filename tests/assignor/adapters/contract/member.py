@@ -206,11 +206,11 @@ class Run(OtherMember):
 
     def lag(self):
         """Return partition -> the offset that is committed, though all behind it is finished."""
-        found = {}
+        found, unread = {}, self.early | (self.skipped - self.finished)
         for each in self.everything if self.commits_again and self.cluster.exists else ():
             log, at = self.cluster.parts[each.partition], self.cluster.committed.get(each, 0)
             behind = [(each.partition, n) for n in range(max(at, log.start_offset), log.end_offset)]
-            if behind and all(self._is_done(*b) and self._at(*b) not in self.early for b in behind):
+            if behind and all(self._is_done(*b) and self._at(*b) not in unread for b in behind):
                 found[each] = at
         return found
 

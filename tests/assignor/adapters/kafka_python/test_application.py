@@ -1,8 +1,6 @@
 """`StreamsApplication`: what it refuses before it connects, and what settings may not break."""
 
-import inspect
 import os
-import pydoc
 import signal
 import threading
 from functools import partial
@@ -20,8 +18,8 @@ from assignor import (
     Topology,
     TopologyError,
 )
-from assignor.adapters.kafka_python import StreamsApplication, commit_next, streams_consumer
-from assignor.adapters.kafka_python.application import signals_as_event
+from assignor.adapters.application import signals_as
+from assignor.adapters.kafka_python import StreamsApplication, commit_next
 from assignor.adapters.kafka_python.port import guard_threads
 from system_tests.broker import BrokerConfig, running_broker
 
@@ -36,54 +34,9 @@ TOPOLOGY = (
 COUNTS = DictStore("counts", key=TEXT, value=JSON)
 
 
-async def delayed(record, state):
-    """Would never run."""
-
-
 def made(topology=TOPOLOGY, handle=print, **options):
     given = {"group_id": "app", "bootstrap_servers": NOWHERE, "stores": [COUNTS]}
     return StreamsApplication(topology, handle, **given | options)
-
-
-def test_its_signature_and_help_have_every_option_but_the_listener():
-    of_consumer = set(inspect.signature(streams_consumer).parameters)
-    own = {"topology", "group_id", "bootstrap_servers", "options"}
-    named = set(inspect.signature(StreamsApplication).parameters)
-    left_out = {"listener", "topologies", "fallback_assignors"}
-    assert named - {"handle", "stores", "tell", "on_bad_record"} | own == of_consumer - left_out
-    text = pydoc.render_doc(StreamsApplication, renderer=pydoc.plaintext)
-    assert "num_standby_replicas: " in text
-    assert "listener: " not in text
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "why"),
-    [
-        (
-            {"stores": []},
-            TopologyError,
-            r"stores that were not given: counts; give all, such as st",
-        ),
-        ({"enable_auto_commit": True}, ConfigError, "set enable_auto_commit=False"),
-        ({"stores": ["counts"]}, TypeError, "of type str, no state store"),
-        ({"stores": 5}, TypeError, "stores is 5; give a list of stores"),
-        ({"topology": None}, ConfigError, "topology=None is refused; give an assignor.Topology"),
-        ({"max_poll_records": 0}, ConfigError, "max_poll_records=0 is refused"),
-        ({"bootstrap_servers": "::"}, ConfigError, "bootstrap_servers='::' is refused"),
-        ({"handle": None}, ConfigError, "handle=None is refused; give a function of a record"),
-        ({"handle": delayed}, ConfigError, "its task, written with def and without yield: its bo"),
-        ({"internal_topics": True}, ConfigError, "give an assignor.InternalTopicSettings, or None"),
-        ({"topologies": [TOPOLOGY]}, ConfigError, "use streams_consumer for several"),
-        ({"listener": None}, ConfigError, "it is the state stores"),
-        ({"fallback_assignors": []}, ConfigError, "unknown setting fallback_assignors"),
-        ({"group_id": None}, TypeError, "group_id=None"),
-        ({"num_standby_replica": 1}, ConfigError, "did you mean num_standby_replicas"),
-        ({"auto_offset_reset": "earlyest"}, ConfigError, "give 'earliest', the nearest"),
-    ],
-)
-def test_what_cannot_work_is_refused_before_a_broker_is_asked(options, error, why):
-    with pytest.raises(error, match=why):
-        made(**options)
 
 
 def test_stores_that_nobody_can_give_need_not_be_given():
@@ -154,7 +107,8 @@ def test_the_second_signal_ends_an_application_at_once():
     before = {each: signal.signal(each, lambda *_: ends.append(None)) for each in numbers}
     try:
         for number in numbers:
-            with signals_as_event() as event:
+            event = threading.Event()
+            with signals_as(event.set):
                 signal.raise_signal(number)
                 assert event.is_set()
                 assert ends == []
@@ -170,7 +124,8 @@ def test_the_second_signal_ends_an_application_at_once():
 def test_a_signal_ends_a_process_that_a_handler_has_forked():
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
-        with signals_as_event() as event:
+        event = threading.Event()
+        with signals_as(event.set):
             child = os.fork()
             if child == 0:
                 signal.raise_signal(signal.SIGTERM)

@@ -15,12 +15,12 @@ from assignor.adapters.aiokafka import streams_consumer as aiokafka_consumer
 from assignor.adapters.kafka_python import StreamsAssignor, streams_consumer
 from assignor.adapters.membership import (
     OPTION_GROUPS,
+    OPTIONS,
     MemberKeywords,
     member_options,
-    option_fields,
 )
-from assignor.adapters.membership.signatures import option_texts
 from assignor.embedding import InternalTopicSettings
+from assignor.option_fields import option_text
 
 TOPOLOGY = Topology().add_source("lines", topics=["lines"])
 DEFAULTS = {
@@ -59,7 +59,7 @@ WIDER = {"rack_aware_assignment_tags": Sequence[str]}
 
 
 def test_keywords_have_the_types_of_the_options_and_settings():
-    declared = {option.name: option.type for option in option_fields()} | WIDER
+    declared = {name: option.type for name, option in OPTIONS.items()} | WIDER
     assert get_type_hints(MemberKeywords) == declared
     assert {f.name for f in fields(AssignmentConfig)} <= declared.keys()
 
@@ -70,14 +70,14 @@ def test_every_option_is_in_signature_and_help_with_text_and_default(kind):
     assert list(parameters)[:2] == ["topology", "application_id"]
     assert parameters["application_id"].default is None
     text = pydoc.render_doc(kind, renderer=pydoc.plaintext)
-    for option in option_fields():
+    for option in OPTIONS.values():
         assert option.default is not MISSING
         assert parameters[option.name].default == option.default
         assert parameters[option.name].annotation == option.type
         assert parameters[option.name].kind is inspect.Parameter.KEYWORD_ONLY
-        assert len(option_texts()[option.name]) > 10
-        assert f"{option.name}: {option_texts()[option.name].split()[0]}" in text
-    others = parameters.keys() - {option.name for option in option_fields()}
+        assert len(option_text(option).text) > 10
+        assert f"{option.name}: {option_text(option).text.split()[0]}" in text
+    others = parameters.keys() - OPTIONS.keys()
     assert others == {"topology", "application_id", "topologies"}
 
 
@@ -125,7 +125,7 @@ def test_a_wrong_option_is_refused_at_once(kind, options, why):
 
 @pytest.mark.parametrize("made", [streams_consumer, aiokafka_consumer])
 @pytest.mark.parametrize("value", ["false", 0, None])
-@pytest.mark.parametrize("name", ["enable_auto_commit", "check_crcs"])
+@pytest.mark.parametrize("name", ["enable_auto_commit"])
 def test_a_boolean_of_the_client_is_true_or_false(made, name, value):
     with pytest.raises(ConfigError, match=re.escape(f"{name}={value!r} is refused; give True or")):
         made(TOPOLOGY, group_id="app", bootstrap_servers="127.0.0.1:1", **{name: value})

@@ -1,13 +1,12 @@
 """Settings of a `StreamsAssignor`: identities, and how a member moves partitions."""
 
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
 from assignor import ConfigError, MemberIdentity, StreamsMember, Topology, sticky
 from assignor.adapters.kafka_python import StreamsAssignor
-from assignor.adapters.membership import check_listed
-from assignor.adapters.membership.setup import identity_of, offered_protocol
+from assignor.adapters.membership import check_listed, offered_protocol
 from assignor.adapters.membership.static_membership import static_identity
 from encoding import Assignment, encode_assignment
 from probing import RELEASES, RebalanceProtocol, ReleaseError, find_release
@@ -47,7 +46,9 @@ def test_an_unknown_protocol_or_pin_is_refused():
 
 
 def made(process_id=None):
-    return identity_of(process_id, endpoint="h:1", rack="r", client_tags={"zone": "z"})
+    return MemberIdentity(
+        process_id=process_id or uuid4(), user_endpoint="h:1", rack="r", client_tags={"zone": "z"}
+    )
 
 
 def test_a_static_identity_follows_from_the_names_of_application_and_instance():

@@ -139,6 +139,18 @@ def test_a_group_whose_offsets_have_expired_continues_where_its_state_ends(clien
 
 
 @pytest.mark.parametrize("client", sorted(STORES))
+def test_what_comes_while_nobody_reads_a_partition_is_not_passed_over_with_latest(client):
+    """Where reading began is committed, although the partition has had no record since."""
+    with filled(3) as broker:
+        with running(client, broker, auto_offset_reset="latest") as seen:
+            until(lambda: committed(broker) == {0: 3})
+        write(broker, range(2))
+        with running(client, broker, auto_offset_reset="latest") as again:
+            until(lambda: committed(broker) == {0: 5})
+    assert (seen.records, again.records) == ([], [(0, 3), (0, 4)])
+
+
+@pytest.mark.parametrize("client", sorted(STORES))
 def test_offsets_that_an_operator_has_set_back_are_a_warning(client, caplog):
     with filled(5) as broker:
         with running(client, broker) as seen:
