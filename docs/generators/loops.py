@@ -189,6 +189,15 @@ a commit is refused in a rebalance
   `run_tasks` if an error has ended the loop
 | commit again; `TaskStores.process(..., are_committed=False)` returns all offsets again
 
+a changelog, an output or a dead letter cannot be written
+| a wait for a broker lasts 10 s, then 20 s and so on until a record is written, and never longer
+  than 0.4 of `max_poll_interval_ms`: the member polls in between, and stays in the group. A
+  warning, `/health` and readiness say why. kafka-python's producer is replaced: one that was not
+  answered in time may never send again. What it may have written all the same does not count, as
+  the task is claimed anew; outputs may be there twice
+| the same with `TaskStores` and batches of `polled`, where `process` raises `ClusterUnavailable`;
+  batches that you make have no limit by the poll interval
+
 a source topic is deleted
 | an ERROR of the leader says after 3 s that it does not exist, once, as `stopped` and `failures` of
   its assignor and `tell` do; its tasks run on no member until it exists again. Offsets of all other

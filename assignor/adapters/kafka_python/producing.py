@@ -72,8 +72,8 @@ _REMEDIES: Final = MappingProxyType(
 _MISSING: Final = MappingProxyType(
     {
         "topic": "so no record can be written to it; create it",
-        "changelog": "so no state can be written to it; restart a member: the leader creates it, "
-        "and copies that have its state are kept",
+        "changelog": "so no state can be written to it; the leader creates it anew, and members "
+        "that have its state then end with CopiesKept, which says what to do",
     }
 )
 _SILENT: Final = (

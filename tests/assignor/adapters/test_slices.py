@@ -14,6 +14,7 @@ import pytest
 from assignor.adapters.processing import BlockingLoop
 from assignor.embedding import DictStore, MemberStopped
 from assignor.embedding.loops import PollLoop
+from assignor.embedding.state_stores import WAIT_S
 from tests.assignor.adapters.scripted import Client
 from tests.assignor.embedding.state_stores.logs import INPUTS, TASK, WORDS, Cluster, Member
 
@@ -64,6 +65,17 @@ def test_aiokafka_848_and_confluent_kafka_python_552_it_polls_and_commits_within
     # Each part is committed before the next one.
     committed = [sum(offsets.values()) for offsets in application.client.commits if offsets]
     assert committed == [4, 8, 12, 16, 20, 24, 28, 32]
+
+
+def test_no_wait_for_a_broker_is_longer_than_what_keeps_the_membership(cluster):
+    application, limits_s = Application(cluster), []
+    access = application.member.access
+    append = access.append
+    access.append = lambda records: limits_s.append(WAIT_S.get()) or append(records)
+    application.run()
+    # The first half of the interval is for the function that processes records.
+    assert set(limits_s) == {0.4 * INTERVAL_MS / 1000}
+    assert WAIT_S.get() is None
 
 
 def ending_after(application, polls):

@@ -115,7 +115,8 @@ def test_a_changelog_that_is_deleted_is_named_within_seconds(broker, monkeypatch
         broker.call(lambda cluster: cluster.cluster.delete_topic(CHANGELOG.topic))
         for _ in range(2):
             with pytest.raises(
-                ClusterUnavailable, match=rf"changelog {CHANGELOG.topic} does not exist, .*restart"
+                ClusterUnavailable,
+                match=rf"changelog {CHANGELOG.topic} does not exist, .*CopiesKept",
             ):
                 append(changelogs)
         broker.create_topic(CHANGELOG.topic)
