@@ -31,20 +31,6 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
         self._cluster.config["allow_auto_create_topics"] = self.config["allow_auto_create_topics"]
         mend_fetched_records(self)
 
-    @property
-    def limit_ms(self) -> float:
-        """Longest wait for a broker now: `request_timeout_ms`, or less by `WAIT_S`."""
-        limit_s, own_ms = WAIT_S.get(), self.config["request_timeout_ms"]
-        return float(own_ms if limit_s is None else min(own_ms, limit_s * 1000))
-
-    def beginning_offsets(self, partitions: Any, timeout_ms: float | None = None) -> Any:
-        """Return first offsets, within `limit_ms`."""
-        return super().beginning_offsets(partitions, timeout_ms or self.limit_ms)
-
-    def end_offsets(self, partitions: Any, timeout_ms: float | None = None) -> Any:
-        """Return the offsets behind the last records, within `limit_ms`."""
-        return super().end_offsets(partitions, timeout_ms or self.limit_ms)
-
     @contextmanager
     def knowing(self, topics: Collection[str], *, anew: bool = False) -> Iterator[None]:
         """Have the metadata of these topics in a block, and not those of the whole cluster.
@@ -75,7 +61,7 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
 
     def _fetch_metadata(self, *, wants_all: bool) -> None:
         cluster = self._cluster
-        limit_ms = self.limit_ms
+        limit_ms = longest_wait_ms(self)
         end_s = time.monotonic() + limit_ms / 1000
         before = cluster.need_all_topic_metadata
         try:
@@ -92,13 +78,19 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the client is unty
             cluster.need_all_topic_metadata = before
 
 
+def longest_wait_ms(client: Any) -> float:
+    """Return how long to wait for a broker now: `request_timeout_ms`, or less by `WAIT_S`."""
+    limit_s, own_ms = WAIT_S.get(), client.config["request_timeout_ms"]
+    return float(own_ms if limit_s is None else min(own_ms, limit_s * 1000))
+
+
 def answer_of(client: Any, answer: Any, end_s: float = inf) -> Any:
     """Return the result of a client's future, once it is known.
 
     Args:
         client: of kafka-python.
         answer: the future.
-        end_s: when the wait ends (`time.monotonic()`), at the latest after `request_timeout_ms`,
+        end_s: when the wait ends (`time.monotonic()`), at the latest after `longest_wait_ms`,
             and 5 s after the poll loop of this thread was asked to end.
 
     Raises:
@@ -106,7 +98,7 @@ def answer_of(client: Any, answer: Any, end_s: float = inf) -> Any:
         KafkaError: the request has failed.
     """
     begin_s, ended, is_last = time.monotonic(), LOOP_END.get(), False
-    end_s = min(end_s, begin_s + client.config["request_timeout_ms"] / 1000)
+    end_s = min(end_s, begin_s + longest_wait_ms(client) / 1000)
     while True:
         now_s = time.monotonic()
         if not is_last and ended is not None and ended.is_set():

@@ -11,7 +11,7 @@ from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import RetriableError, UnknownTopicOrPartitionError
 
-from assignor.adapters.kafka_python.bounded import answer_of
+from assignor.adapters.kafka_python.bounded import answer_of, longest_wait_ms
 
 # How long an election may take. A loop tries again after that, and reads other topics meanwhile.
 _ELECTION_S: Final = 2.0
@@ -116,7 +116,7 @@ class CommittedOffsets:
                 assignors=settings["partition_assignment_strategy"],
                 **settings,
             )
-        limit_ms = getattr(self._consumer, "limit_ms", self._consumer.config["request_timeout_ms"])
+        limit_ms = longest_wait_ms(self._consumer)
         coordinator = self._coordinators[group_id]
         found: Mapping[Any, Any] = coordinator.fetch_committed_offsets(partitions, limit_ms)
         return found

@@ -127,7 +127,7 @@ def test_a_read_waits_no_longer_than_the_member_may(broker):
     with opened(broker) as changelogs:
         append(changelogs)
         broker.inject(Fault(api="ListOffsets", delay_ms=600_000, times=10_000))
-        why = "the ends of changelogs cannot be read: .* 600"
+        why = "the ends of changelogs cannot be read: .*no broker has answered within 0.6 s"
         with waits(0.6), pytest.raises(ClusterUnavailable, match=why):
             changelogs.end_offsets([CHANGELOG])
         broker.clear_faults()
