@@ -159,6 +159,18 @@ a record cannot be read
 | the same, if an assignor is attached and, with aiokafka, the consumer is of `streams_consumer`.
   The second `poll` of kafka-python's own consumer never returns
 
+the code that processes a batch raises
+| `run_tasks` and `StreamsApplication`: the next run, or the next member, begins with the record.
+  `polled`: the batch was delivered. Another `polled` over the same consumer reads on behind it, and
+  `commit_next` without offsets commits it: seek to its first records before, or make another
+  consumer
+| seek to the first record that is not finished
+
+a source topic gets more partitions while a group reads with "latest"
+| records that come before a member has a new partition are passed over, as with every client
+  (KAFKA-12478): use "earliest" where topics grow
+| the same
+
 a batch takes longer than half of `max_poll_interval_ms`, or, with kafka-python, half of the
 session timeout
 | `run_tasks` and `StreamsApplication` keep the rest, commit what is finished, and poll with the

@@ -36,7 +36,7 @@ from assignor.adapters.processing import (
     waited_s,
 )
 from assignor.config import refused
-from assignor.embedding import COMMIT_METADATA, MemberStopped
+from assignor.embedding import COMMIT_METADATA, MemberStopped, error_text
 from assignor.embedding.loops import CLOSED, Batch, Engine, PollLoop, log_late_commit
 from assignor.errors import ConfigError
 
@@ -160,6 +160,24 @@ class ConsumerLoop(GroupConsumer):
             if not limit.expired():
                 raise
             return {}
+
+    def check(self) -> None:
+        """Check after a poll that the member can go on.
+
+        Raises:
+            MemberStopped: the member was refused; or the task that fetches for the consumer has
+                ended, so that each poll would return nothing (aiokafka 983).
+            ListenerFailed: the listener of the assignor has raised.
+        """
+        super().check()
+        fetching = getattr(getattr(self.consumer, "_fetcher", None), "_fetch_task", None)
+        if fetching is not None and fetching.done():
+            error = None if fetching.cancelled() else fetching.exception()
+            why = "it was cancelled" if error is None else error_text(error)
+            raise MemberStopped(
+                f"aiokafka has ended the task that fetches records ({why}), and would return none "
+                "any more; make another consumer"
+            )
 
     def positions(self) -> Mapping[Any, int]:
         """Return partition -> position, of those that have one."""

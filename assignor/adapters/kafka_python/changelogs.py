@@ -31,6 +31,7 @@ class KafkaChangelogs:
     Args:
         settings: of a `KafkaConsumer` or a `KafkaProducer`, such as servers and security; those
             that decide how state is read and written are left out. See `ChangelogReader`.
+            `reconnect_backoff_max_ms` is 1000, as Kafka's, where kafka-python has 30,000.
 
     Raises:
         ClusterUnavailable: no broker answered.
@@ -57,6 +58,7 @@ class KafkaChangelogs:
                 f"kafka-python has no setting {', '.join(unknown)}; use those of KafkaConsumer and "
                 "KafkaProducer"
             )
+        settings.setdefault("reconnect_backoff_max_ms", 1000)
         own = {name: value for name, value in settings.items() if name in known}
         self._reader = _asked("changelogs cannot be read", lambda: ChangelogReader(settings))
         try:

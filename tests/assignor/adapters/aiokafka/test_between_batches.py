@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from assignor import TaskStores
+from assignor import MemberStopped, TaskStores
 from assignor.adapters import aiokafka, kafka_python
 from system_tests.coordinator import GroupState
 from tests.assignor.adapters.reports.logs import (
@@ -130,6 +130,22 @@ def test_what_is_processed_is_committed_before_the_member_joins(broker):
     asyncio.run(asyncio.wait_for(run(), LIMIT_S))
     assert states[0]
     assert outcomes[0]
+
+
+@pytest.mark.parametrize("error", [None, ValueError("of a deserializer that nobody catches")])
+def test_aiokafka_983_a_loop_ends_when_the_client_fetches_no_more(broker, error):
+    async def run():
+        async with consumer(broker) as first:
+            async for batch in aiokafka.polled(first, timeout_ms=100):
+                if any(batch.values()):
+                    fetcher = first._fetcher
+                    fetcher._fetch_task.cancel()
+                    if error is not None:
+                        fetcher._fetch_task = asyncio.get_running_loop().create_future()
+                        fetcher._fetch_task.set_exception(error)
+
+    with pytest.raises(MemberStopped, match="ended the task that fetches records"):
+        asyncio.run(asyncio.wait_for(run(), LIMIT_S))
 
 
 def test_a_consumer_is_stopped_within_a_batch_while_another_member_joins(broker):
