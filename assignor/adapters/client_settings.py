@@ -26,6 +26,9 @@ def _is_from_one(value: object) -> bool:
     return 1 <= int(value) <= _INT
 
 
+_FROM_ONE: Final = Kind(f"a whole number, 1 to {_INT}", _is_from_one)
+
+
 def _choice(*choices: str) -> Kind:
     names = [repr(each) for each in choices]
     words = f"{', '.join(names[:-1])} or {names[-1]}"
@@ -62,10 +65,11 @@ _CHECKED: Final[Mapping[tuple[str, ...], Checked]] = {
         *("session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms"),
         *("rebalance_timeout_ms", "request_timeout_ms", "max_poll_records"),
     ): Checked(
-        Kind(f"a whole number, 1 to {_INT}", _is_from_one),
+        _FROM_ONE,
         "poll loops, heartbeats and `health` follow these; with 0 or a text a member is removed"
         " from its group in each rebalance, or polls without end",
     ),
+    ("max_request_size",): Checked(_FROM_ONE, "no record of a changelog can be written"),
     ("group_instance_id",): Checked(
         _or_none("a text", lambda value: isinstance(value, str)),
         "the process id of a static member follows from it",
