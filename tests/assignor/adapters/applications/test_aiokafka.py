@@ -37,7 +37,7 @@ def application(servers, state_dir, handle=count, **options):
 
 
 def test_a_rebalance_waits_for_a_record_on_a_thread_and_heartbeats_go_on(servers, tmp_path):
-    """In `on_tasks_revoked` itself the event loop would wait for the record."""
+    """In `on_tasks_revoked` itself the event loop would wait for the record: it joins after it."""
 
     async def run():
         loop, stop, pauses = asyncio.get_running_loop(), asyncio.Event(), []
@@ -50,7 +50,8 @@ def test_a_rebalance_waits_for_a_record_on_a_thread_and_heartbeats_go_on(servers
             count(record, state)
             if record.offset == 0:
                 loop.call_soon_threadsafe(app.consumer._coordinator.request_rejoin)
-                while not app.consumer._subscription.reassignment_in_progress:
+                port = app.assignor.membership.followups.client
+                while not port.joins_soon:
                     pause()
                 for _ in range(20):
                     pause()
