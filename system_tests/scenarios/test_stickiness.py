@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.ti
     ("client", "protocol", "has_stores"),
     [
         ("aiokafka", "eager", False),
+        ("aiokafka", "eager", True),
         ("confluent", "cooperative", False),
         ("kafka-python", "cooperative", True),
     ],

@@ -74,6 +74,12 @@ class ClientMember:
         """The active tasks of the last assignment."""
         return self.assignments[-1] if self.assignments else frozenset()
 
+    @property
+    def is_restored(self) -> bool:
+        """Whether all active tasks run: a leader may move those that are restored still."""
+        listener = getattr(self.assignor, "listener", None)
+        return listener is not None and not listener.restoring_tasks()
+
     def close(self) -> None:
         """End the loop and leave the group."""
         self._stop.set()
@@ -211,7 +217,8 @@ class MemberGroup:
         """Whether each task runs once, and members differ by at most one task."""
         loads = [len(member.active) for member in self.members.values()]
         running = [task for member in self.members.values() for task in member.active]
-        return sorted(running) == sorted(self._tasks) and max(loads) - min(loads) <= 1
+        is_even = sorted(running) == sorted(self._tasks) and max(loads) - min(loads) <= 1
+        return is_even and all(member.is_restored for member in self.members.values())
 
     def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds.
