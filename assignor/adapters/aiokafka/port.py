@@ -6,6 +6,7 @@ that is processed on a thread, which may itself wait for the event loop.
 """
 
 import asyncio
+import threading
 import time
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -71,7 +72,7 @@ class AiokafkaPort:
         closing = self.coordinator._closing  # noqa: SLF001 no public way
         parts: list[Callable[[], Awaitable[object]]] = [
             self._has_no_batch.wait,
-            lambda: asyncio.to_thread(pause_work),
+            lambda: _ended_on_a_thread(pause_work),
         ]
         self.joins_soon = True
         try:
@@ -170,6 +171,21 @@ class AiokafkaPort:
             if self._loop is not None and not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(later.begin)
             return later
+
+
+async def _ended_on_a_thread(call: Callable[[], None]) -> None:
+    """Wait for a call on a thread of its own: those of the event loop may all be busy."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+    def run() -> None:
+        try:
+            call()
+        finally:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(ended.set)
+
+    threading.Thread(target=run, name="pause-work", daemon=True).start()
+    await ended.wait()
 
 
 class _LaterCall:

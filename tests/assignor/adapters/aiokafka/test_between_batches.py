@@ -95,7 +95,9 @@ def test_a_function_on_a_thread_may_wait_for_the_event_loop_while_another_member
                 async for batch in aiokafka.polled(first, timeout_ms=100, stop=stop):
                     done = await asyncio.to_thread(stores.process, batch, handle)
                     await aiokafka.commit_next(first, done)
-                    first.pause(*first.assignment() & stores.waiting)
+                    waiting = {each for each in first.assignment() if each in stores.waiting}
+                    first.pause(*waiting)
+                    first.resume(*(first.paused() - waiting))
                 await ends
 
     asyncio.run(asyncio.wait_for(run(), LIMIT_S))
