@@ -76,7 +76,7 @@ class ClientMember:
 
     @property
     def is_restored(self) -> bool:
-        """Whether all active tasks run: a leader may move those that are restored still."""
+        """Whether all active tasks are restored."""
         listener = getattr(self.assignor, "listener", None)
         return listener is not None and not listener.restoring_tasks()
 
@@ -194,10 +194,10 @@ class MemberGroup:
         self.members: dict[str, ClientMember] = {}
 
     def join(self, name: str, **options: Any) -> int:
-        """Start a member; wait until tasks are even; return how many running ones moved."""
+        """Start a member; wait until tasks are even and run; return how many running ones moved."""
         before = self._seen()
         self.start(name, **options)
-        self.until(self.is_even)
+        self.until(self.is_settled)
         return self._moved(before)
 
     def start(self, name: str, **options: Any) -> None:
@@ -210,15 +210,18 @@ class MemberGroup:
         gone = self.members.pop(name)
         before = self._seen()
         gone.close()
-        self.until(self.is_even)
+        self.until(self.is_settled)
         return self._moved(before)
 
     def is_even(self) -> bool:
         """Whether each task runs once, and members differ by at most one task."""
         loads = [len(member.active) for member in self.members.values()]
         running = [task for member in self.members.values() for task in member.active]
-        is_even = sorted(running) == sorted(self._tasks) and max(loads) - min(loads) <= 1
-        return is_even and all(member.is_restored for member in self.members.values())
+        return sorted(running) == sorted(self._tasks) and max(loads) - min(loads) <= 1
+
+    def is_settled(self) -> bool:
+        """Whether tasks are even and restored: a leader may move those that are not."""
+        return self.is_even() and all(member.is_restored for member in self.members.values())
 
     def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds.
