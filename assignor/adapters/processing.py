@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import (
     AsyncGenerator,
+    Callable,
     Collection,
     Generator,
     Iterable,
@@ -217,19 +218,21 @@ def known_topics(cluster: Any, topics: Iterable[str]) -> list[str]:
     return [t for t in sorted(topics) if t in hidden or cluster.partitions_for_topic(t)]
 
 
-def deleted_topics(holder: object) -> DeletedTopics:
-    """Return what names topics that are gone for a consumer, whose coordinator has it."""
-    found: DeletedTopics = getattr(holder, "deleted_topics", None) or DeletedTopics()
-    if holder is not None:
-        holder.deleted_topics = found  # type: ignore[attr-defined] # the client's own object
-    return found
+def deleted_topics(coordinator: object) -> DeletedTopics:
+    """Return what names the topics that are gone for a consumer."""
+    return _kept(coordinator, "deleted_topics", DeletedTopics)
 
 
-def broker_waits(holder: object) -> BrokerWaits:
-    """Return what adds up how long the commits of a consumer take, whose coordinator has it."""
-    found: BrokerWaits = getattr(holder, "broker_waits", None) or BrokerWaits()
-    if holder is not None:
-        holder.broker_waits = found  # type: ignore[attr-defined] # the client's own object
+def broker_waits(coordinator: object) -> BrokerWaits:
+    """Return what adds up how long the commits of a consumer take."""
+    return _kept(coordinator, "broker_waits", BrokerWaits)
+
+
+def _kept(coordinator: object, name: str, kind: Callable[[], _Result]) -> _Result:
+    """Return what a client's coordinator keeps for its consumer; without one, a new one."""
+    found: _Result = getattr(coordinator, name, None) or kind()
+    if coordinator is not None:
+        setattr(coordinator, name, found)
     return found
 
 

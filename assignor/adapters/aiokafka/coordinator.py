@@ -106,7 +106,7 @@ class CoordinatorHooks:
     def _join_between_batches(self, coordinator: Any) -> None:
         """Have the member join, and give up its tasks, only while the application has no batch.
 
-        Heartbeats go on meanwhile. The group waits for `max_poll_interval_ms` at most.
+        Heartbeats continue meanwhile. The group waits for `max_poll_interval_ms` at most.
         """
         join = getattr(coordinator, "ensure_active_group", None)
         if join is None:

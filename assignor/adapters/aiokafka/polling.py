@@ -21,6 +21,7 @@ from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.coordinator import commit_existing_topics, count_polls
 from assignor.adapters.aiokafka.port import AiokafkaPort
 from assignor.adapters.aiokafka.records import name_unreadable_records
+from assignor.adapters.membership import EmbeddedMember
 from assignor.adapters.poll_arguments import (
     attached_member,
     check_offsets,
@@ -112,16 +113,17 @@ def consumer_engine(
         fenced_after_s=lambda error: _patience_s(consumer, error),
     )
     fetcher = getattr(consumer, "_fetcher", None)
-    port = port_of(assignor)
     begun = getattr(getattr(fetcher, "_records", None), "begun", {})
-    with own_resets(fetcher, _STRATEGY, OffsetResetStrategy.NONE) as before, port.loop():
+    with (
+        own_resets(fetcher, _STRATEGY, OffsetResetStrategy.NONE) as before,
+        port_of(assignor).loop(),
+    ):
         reset = OffsetResetStrategy.to_str(before)
         client = ConsumerLoop(consumer, assignor, timeout_ms, begun, reset)
-        client.port = port
         yield kind(client, loop, ended.is_set, lambda wait_s: _wait(ended, wait_s))
 
 
-def port_of(assignor: StreamsAssignor) -> AiokafkaPort:
+def port_of(assignor: EmbeddedMember) -> AiokafkaPort:
     """Return the port of an assignor that is attached."""
     return cast("AiokafkaPort", assignor.membership.followups.client)
 
@@ -136,15 +138,15 @@ class ConsumerLoop(GroupConsumer):
     """`TaskClient` of an `AIOKafkaConsumer`."""
 
     partition = ClientPartition
-    port: AiokafkaPort
 
     async def poll(self, max_records: int | None, *, waits: bool) -> Batch:
         """Return what `getmany` does, or nothing: in a rebalance its own timeout does not count.
 
         While the member is about to join, nothing is returned until it does.
         """
-        with self.port.polling():
-            if self.port.joins_soon:
+        port = port_of(self.assignor)
+        with port.polling():
+            if port.joins_soon:
                 await asyncio.sleep(_JOINS_S)
                 return {}
             return await self._getmany(max_records, self.timeout_ms if waits else 0)

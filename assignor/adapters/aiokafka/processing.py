@@ -1,7 +1,7 @@
 """A consumer's records processed into state stores: poll, restore, process, commit.
 
-Stores are processed on a thread, so that heartbeats and other tasks of the event loop go on. The
-member joins in the next poll, and the rest of a batch waits for that.
+Stores are processed on a thread, so that heartbeats and other tasks of the event loop continue.
+The member joins in the next poll, and the rest of a batch waits for that.
 """
 
 import asyncio
