@@ -40,13 +40,6 @@ from encoding.primitives import (
     TaskOffsetSums,
 )
 
-__all__ = [
-    "assignment_from_fields",
-    "assignment_to_fields",
-    "subscription_from_fields",
-    "subscription_to_fields",
-]
-
 # The first version that carries offset sums; lower versions carry two task lists.
 _FIRST_WITH_SUMS = min(row.since for row in SUBSCRIPTION if row.name == "task_offset_sums")
 _ALL_SHOWN = 11

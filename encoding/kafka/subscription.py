@@ -39,8 +39,6 @@ from encoding.primitives import (
     TaskOffsetSums,
 )
 
-__all__ = ["AS_READ", "decode_subscription", "encode_subscription", "read_subscription"]
-
 _NAME = "subscription"
 _KIND = f"{_NAME} "
 _NO_PROCESS = UUID(int=0)

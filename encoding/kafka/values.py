@@ -26,8 +26,6 @@ from encoding.primitives import (
     TaskOffsetSums,
 )
 
-__all__ = ["Assignment", "FutureSubscription", "Subscription"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:

@@ -42,23 +42,6 @@ from encoding.primitives import (
     zigzag,
 )
 
-__all__ = [
-    "columns_of",
-    "decode_offset_rows",
-    "decode_offset_sums",
-    "decode_own_tasks",
-    "decode_task_rows",
-    "decode_tasks",
-    "encode_offset_rows",
-    "encode_offset_sums",
-    "encode_own_tasks",
-    "encode_task_rows",
-    "encode_tasks",
-    "encode_text",
-    "take_text",
-    "tasks_of",
-]
-
 Columns = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Sequence[str | None] | None]
 _FEW_BYTES = 80  # of a column of tasks that plain Python may read faster
 _ODD_SUMS = "{} tasks without RUNNING, but {} offset sums"

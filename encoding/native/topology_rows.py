@@ -14,17 +14,6 @@ from encoding.native.schema import MAX_SUBTOPOLOGIES
 from encoding.native.task_columns import encode_text, take_text
 from encoding.primitives import Cursor, WireFault, block, encode_varint, encode_varints
 
-__all__ = [
-    "ReachedRow",
-    "SubtopologyRow",
-    "decode_fingerprints",
-    "decode_reached_rows",
-    "decode_subtopology_rows",
-    "encode_fingerprints",
-    "encode_reached_rows",
-    "encode_subtopology_rows",
-]
-
 FINGERPRINT_BYTES = 8
 _MOST_NUMBER = 2**63 - 1
 Item = TypeVar("Item")

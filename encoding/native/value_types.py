@@ -53,8 +53,6 @@ from encoding.primitives import (
     encode_varints,
 )
 
-__all__ = ["TYPES", "WireType"]
-
 Writer = Callable[[Any, Numbering], Any]
 Reader = Callable[[Any, Numbering], Any]
 _PARTITIONS = 2**31  # of a topic, at most

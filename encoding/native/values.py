@@ -16,14 +16,6 @@ from encoding.native.schema import EARLIEST_NATIVE_VERSION, native_rows_of
 from encoding.native.topology_rows import ReachedRow, SubtopologyRow
 from encoding.primitives import EMPTY, ByName, TaskId, TaskOffsetSums, TopicPartition, task_order
 
-__all__ = [
-    "NativeAssignment",
-    "NativeSubscription",
-    "PartitionRange",
-    "PartitionRanges",
-    "partition_ranges",
-]
-
 
 class PartitionRange(NamedTuple):
     """Partitions ``start`` to ``stop - 1`` of a topic.

@@ -7,18 +7,6 @@ import re
 from enum import IntEnum
 from typing import NamedTuple
 
-__all__ = [
-    "NO_REBALANCE",
-    "RUNNING",
-    "UNKNOWN_OFFSET_SUM",
-    "UNKNOWN_VERSION",
-    "AssignorError",
-    "HostInfo",
-    "TaskId",
-    "TopicPartition",
-    "task_order",
-]
-
 RUNNING = -2
 """Offset sum of a task that is active and running on the member."""
 

@@ -9,8 +9,6 @@ from typing import Any, Generic, TypeVar
 
 from encoding.primitives.identifiers import HostInfo, TaskId, TopicPartition, task_order
 
-__all__ = ["ByName", "ClientTags", "PartitionsByHost", "PartitionsByTask"]
-
 Value = TypeVar("Value")
 AnyKey = TypeVar("AnyKey")
 Key = TypeVar("Key", HostInfo, TaskId)

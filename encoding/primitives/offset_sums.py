@@ -16,8 +16,6 @@ import numpy.typing as npt
 from encoding.primitives.errors import EncodeError
 from encoding.primitives.identifiers import RUNNING, TaskId
 
-__all__ = ["TaskOffsetSums"]
-
 Int32Column = npt.NDArray[np.int32]
 Int64Column = npt.NDArray[np.int64]
 _HALF = np.int64(2**31)

@@ -2,8 +2,6 @@
 
 from enum import StrEnum
 
-__all__ = ["ViewForm"]
-
 
 class ViewForm(StrEnum):
     """Forms in which a view is sent, the largest first."""
