@@ -150,5 +150,5 @@ def retired_sentences(topologies: GroupTopologies) -> tuple[str, ...]:
     return tuple(
         f"the subtopology that reads {', '.join(part.source_topics[:_LISTED])} is retired: no"
         " member can run it; its topics and committed offsets are left as they are"
-        for part in topologies.retired
+        for part in topologies.table.retired
     )
