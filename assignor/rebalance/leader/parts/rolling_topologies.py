@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from assignor.errors import TaskAssignmentError
 from assignor.rebalance.forms.group import GroupTopologies, read_topologies
 from assignor.rebalance.forms.reports import reached_rows
-from assignor.rebalance.forms.selection import Selection, restricted, select_tasks, selected_plan
+from assignor.rebalance.forms.selection import Selection, select_tasks, selected_plan
 from assignor.rebalance.forms.translation import in_group_numbers
 from assignor.rebalance.forms.waiting import retired_sentences
 from assignor.rebalance.leader.claims import NO_CLAIMS
@@ -22,7 +22,7 @@ from assignor.rebalance.leader.members import ReadMember, endpoints_of, of_plan
 from assignor.rebalance.leader.parts.absent import OneTopology
 from assignor.rebalance.leader.parts.knowledge import LeaderKnowledge
 from assignor.rebalance.leader.placements import Placement
-from assignor.topology import CarriedTopologies, TaskPlan, plan_tasks
+from assignor.topology import CarriedTopologies, TaskPlan, only_tasks, plan_tasks
 from encoding import RUNNING, Subscription, TaskId, TaskOffsetSums, TopicPartition
 
 Item = TypeVar("Item", TaskId, TopicPartition)
@@ -147,7 +147,7 @@ class RollingTopologies(OneTopology):
             yield plan, members
             return
         for share in selection.shares:
-            part = restricted(plan, share.tasks)
+            part = only_tasks(plan, share.tasks)
             can = (m for m in members if m.id in share.members or m.id not in names)
             yield part, tuple(of_plan(member, part) for member in can)
 
