@@ -88,16 +88,15 @@ __all__ = [
     "TimePassed",
     "UpgradePath",
     "WriteNextTime",
-    "begin_subscription",
     "decide_answers",
     "find_release",
+    "go_by",
     "member_ranges",
     "member_step",
     "protocol_level",
     "rejoin_for_levels",
     "start_member",
     "subscription_version",
-    "upgrade_from_value",
     "upgrade_path",
 ]
 

@@ -32,7 +32,7 @@ from encoding.primitives import (
     RUNNING,
     UNKNOWN_OFFSET_SUM,
     UNKNOWN_VERSION,
-    ClientTags,
+    ByName,
     HostInfo,
     Partitions,
     PartitionsByHost,
@@ -190,10 +190,10 @@ def _hosts(fields: Mapping[str, Any], name: str) -> PartitionsByHost:
     return PartitionsByHost(hosts)
 
 
-def _tags(value: object) -> ClientTags:
+def _tags(value: object) -> ByName[str]:
     if not isinstance(value, Mapping):
         raise wrong("client_tags", value, "an object of text by text")
     for key, tag in value.items():
         if not isinstance(key, str) or not isinstance(tag, str):
             raise wrong("client_tags", {key: tag}, "an object of text by text")
-    return ClientTags(value)
+    return ByName(value)

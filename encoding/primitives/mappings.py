@@ -47,12 +47,6 @@ class ByName(_Sorted[str, Value]):
         self._by_key = dict(sorted((values or {}).items()))
 
 
-class ClientTags(ByName[str]):
-    """Tags of a process, sorted by key (KIP-708): immutable, hashable, equal to an equal dict."""
-
-    __slots__ = ()
-
-
 class _SortedPartitions(_Sorted[Key, Partitions]):
     __slots__ = ()
 

@@ -23,7 +23,7 @@ from probing.member.machine import FOLLOWUP_RULES, member_step
 from probing.member.next_subscription import (
     MemberState,
     SubscriptionVersion,
-    begin_subscription,
+    go_by,
     start_member,
     subscription_version,
 )
@@ -50,7 +50,7 @@ __all__ = [
     "SubscriptionVersion",
     "TimePassed",
     "WriteNextTime",
-    "begin_subscription",
+    "go_by",
     "member_ranges",
     "member_step",
     "protocol_level",

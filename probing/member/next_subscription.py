@@ -152,7 +152,10 @@ def start_member(
 
 
 def go_by(state: MemberState, levels: FinalizedLevels) -> MemberState:
-    """Return the member after adopting the levels if they are newer, or refusing them."""
+    """Return the member after adopting the levels if they are newer, or refusing them.
+
+    Before each subscription a member goes by the newest levels that its own polls found.
+    """
     adopted = adopt_levels(state.levels, levels)
     if adopted == state.levels:
         return state
@@ -161,11 +164,6 @@ def go_by(state: MemberState, levels: FinalizedLevels) -> MemberState:
         return replace(state, refusal=Refuse(rule=unmet.rule, why=unmet.why))
     used = capped_version(state.all_versions, state.used_version, protocol_level(adopted))
     return replace(state, levels=adopted, used_version=used)
-
-
-def begin_subscription(state: MemberState) -> MemberState:
-    """Return the member before it writes a subscription: it adopts the newest polled levels."""
-    return go_by(state, state.polled)
 
 
 def subscription_version(state: MemberState) -> SubscriptionVersion | Refuse:

@@ -21,7 +21,6 @@ from probing.upgrades.paths import (
     BounceReason,
     Direction,
     UpgradePath,
-    upgrade_from_value,
     upgrade_path,
 )
 
@@ -42,6 +41,5 @@ __all__ = [
     "pin_that_keeps",
     "seen_with",
     "setting_notes",
-    "upgrade_from_value",
     "upgrade_path",
 ]

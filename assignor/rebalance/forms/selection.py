@@ -60,11 +60,6 @@ class Selection:
     families: tuple[frozenset[int], ...] = ()
     keeps_copies: bool = False
 
-    @property
-    def is_everything(self) -> bool:
-        """Whether all members can run all tasks, and none is pinned."""
-        return not self.pinned and len(self.shares) <= 1
-
 
 def select_tasks(
     topologies: GroupTopologies,

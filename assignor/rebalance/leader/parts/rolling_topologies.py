@@ -51,11 +51,7 @@ class RollingTopologies(OneTopology):
             self.waiting, self.waiting_tasks = selection.waiting, selection.waiting_tasks
 
     def plan(self, partition_counts: Mapping[str, int]) -> tuple[TaskPlan, tuple[str, ...]]:
-        """Return the tasks of all members' subtopologies; of the leader's own if others do not fit.
-
-        Raises:
-            TaskAssignmentError: the leader's topology does not fit the partition counts.
-        """
+        """Return the tasks of all members' subtopologies; of its own if others do not fit."""
         planned, warnings = self._topologies.planned, self._topologies.warnings
         retired = retired_sentences(self._topologies)
         try:
@@ -140,13 +136,13 @@ class RollingTopologies(OneTopology):
         self, plan: TaskPlan, members: tuple[ReadMember, ...], able: Sequence[ReadMember]
     ) -> Iterator[tuple[TaskPlan, tuple[ReadMember, ...]]]:
         """Plan and members once for each set of members that can run the same tasks."""
-        selection, names = self._selection, {member.id for member in able}
-        if selection is None or (
-            selection.is_everything and all(names <= s.members for s in selection.shares)
-        ):
+        names = {member.id for member in able}
+        shares = () if self._selection is None else self._selection.shares
+        is_whole = len(shares) <= 1 and all(names <= share.members for share in shares)
+        if self._selection is None or (is_whole and not self._selection.pinned):
             yield plan, members
             return
-        for share in selection.shares:
+        for share in shares:
             part = only_tasks(plan, share.tasks)
             can = (m for m in members if m.id in share.members or m.id not in names)
             yield part, tuple(of_plan(member, part) for member in can)
