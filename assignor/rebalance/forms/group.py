@@ -12,7 +12,13 @@ from assignor.rebalance.forms.admission import Admission
 from assignor.rebalance.forms.asking import ASKS_MOST, TopologyMemory, asked_now
 from assignor.rebalance.forms.numbering import Numbering, numbered
 from assignor.rebalance.forms.programs import Programs, read_programs
-from assignor.rebalance.forms.reports import has_valid_version, key_of, reached_of, report_of
+from assignor.rebalance.forms.reports import (
+    ProgramKey,
+    has_valid_version,
+    key_of,
+    reached_of,
+    report_of,
+)
 from assignor.topology import (
     CarriedTopologies,
     Subtopology,
@@ -122,17 +128,8 @@ def read_topologies(
     }
     accepted = {m: programs.by_member[m] for m, (how, _) in treated.items() if how in _ACCEPTED}
     asked = frozenset(member for member, (how, _) in treated.items() if how == "ask")
-    refused = {
-        member: f"{_versions_text(subscriptions[member])}: {why}"
-        for member, (how, why) in treated.items()
-        if how == "refuse"
-    }
-    is_mixed = (
-        bool(asked)
-        or len(programs.keys | {programs.base_key}) > 1
-        or len(base.all_versions) > 1
-        or any(not _is_same(carried, base) for carried in {*accepted.values()})
-    )
+    refused = {member: why for member, (how, why) in treated.items() if how == "refuse"}
+    is_mixed = bool(asked) or _are_several(programs, accepted)
     is_own = base is own
     table = numbered(base, accepted, memory.appended if is_own else (), memory.live)
     carriers = _carriers(accepted, subscriptions, table, leader_id, known or {})
@@ -148,11 +145,7 @@ def read_topologies(
         ran=memory.ran if generation in {-1, memory.asked_in + 1} else {},
         memory=TopologyMemory(
             appended=table.numbering[len(base.subtopologies) :] if is_mixed and is_own else (),
-            described={
-                key: programs.described[key]
-                for key in sorted(programs.keys & programs.described.keys())
-                if programs.described[key] not in refusals
-            },
+            described=_described(programs, refusals),
             asked=asked_now(memory, asked, refused.keys(), generation),
             ran={member: subscriptions[member].prev_tasks for member in sorted(asked)},
             asked_in=generation if asked else -1,
@@ -189,8 +182,10 @@ def _treatment(
         has_valid_version=has_valid_version(value),
         contradiction=refusals.get(carried, "") if carried else "",
     )
-    rule = first(topologies.TOPOLOGY_MEMBER_RULES, numbers)
-    return rule.says, rule.sentence(numbers)
+    rule, native = first(topologies.TOPOLOGY_MEMBER_RULES, numbers), report_of(value)
+    name = shown(native.fingerprint.hex() or "none")
+    why = f"topology {name}, version {native.topology_version}: {rule.sentence(numbers)}"
+    return rule.says, why
 
 
 def _not_admitted(
@@ -259,13 +254,23 @@ def _sinks(carriers: tuple[Carrier, ...]) -> dict[bytes, frozenset[str]]:
     return found
 
 
+def _are_several(programs: Programs, accepted: Mapping[str, CarriedTopologies]) -> bool:
+    """Whether members have different topologies, or carry several versions."""
+    if len(programs.keys | {programs.base_key}) > 1 or len(programs.base.all_versions) > 1:
+        return True
+    return any(not _is_same(carried, programs.base) for carried in {*accepted.values()})
+
+
+def _described(
+    programs: Programs, refusals: Mapping[CarriedTopologies, str]
+) -> dict[ProgramKey, CarriedTopologies]:
+    """The programs of members, as they describe them; without those that contradict others."""
+    known = programs.described
+    keys = sorted(programs.keys & known.keys())
+    return {key: known[key] for key in keys if known[key] not in refusals}
+
+
 def _is_same(one: CarriedTopologies, other: CarriedTopologies) -> bool:
     """Whether two programs have the same subtopologies, by content and number."""
     contents = (tuple(map(content_fingerprint, c.subtopologies)) for c in (one, other))
     return next(contents) == next(contents)
-
-
-def _versions_text(value: Subscription) -> str:
-    native = report_of(value)
-    name = native.fingerprint.hex() or "none"
-    return f"topology {shown(name)}, version {native.topology_version}"
