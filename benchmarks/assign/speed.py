@@ -17,7 +17,7 @@ import numpy as np
 
 from assignor import find_strategy, high_availability, read_problem
 from assignor.placement.racks.optimise import optimize_active
-from assignor.rebalance import assign_threads
+from assignor.rebalance.threads import assign_threads
 from benchmarks.assign.racks import group
 from encoding import (
     Assignment,

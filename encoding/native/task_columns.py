@@ -187,15 +187,13 @@ def _decode_few(
     tasks: bytes, bitmap: bytes, rest: bytes, numbering: Numbering
 ) -> TaskOffsetSums | None:
     """As ``decode_offset_sums`` for a few tasks; ``None`` if numpy must read them."""
-    cursor = Cursor(tasks)
-    numbers = decode_few_numbers(cursor.block(), numbering.total)
-    if cursor.left or numbers is None or len(rest) > 8 * len(numbers) + 1:
+    found = _few_tasks(tasks, numbering)
+    if found is None or len(rest) > 8 * len(found[0]) + 1:
         return None
     words = decode_words(rest)
     if not isinstance(words, list):
         return None
-    bits = int.from_bytes(bitmap, "little")
-    count, starts = len(numbers), numbering.starts
+    bits, count = int.from_bytes(bitmap, "little"), len(found[0])
     if bits >> count or len(bitmap) > (count + 7) // 8:
         return None
     runs = [bits >> place & 1 for place in range(count)]
@@ -203,11 +201,19 @@ def _decode_few(
         return None
     rest_of = iter([word >> 1 ^ -(word & 1) for word in words])
     sums = [RUNNING if run else next(rest_of) for run in runs]
+    subs, parts = (np.array(column, np.int32) for column in found)
+    return TaskOffsetSums.from_ascending(subs, parts, np.array(sums, np.int64))
+
+
+def _few_tasks(data: bytes, numbering: Numbering) -> tuple[list[int], list[int]] | None:
+    """Subtopologies and partitions of a few numbered tasks; ``None`` if numpy must read them."""
+    cursor = Cursor(data)
+    numbers = decode_few_numbers(cursor.block(), numbering.total)
+    if numbers is None or cursor.left:
+        return None
+    starts = numbering.starts
     subs = [bisect_right(starts, number) - 1 for number in numbers]
-    parts = [number - starts[sub] for number, sub in zip(numbers, subs, strict=True)]
-    return TaskOffsetSums.from_ascending(
-        np.array(subs, np.int32), np.array(parts, np.int32), np.array(sums, np.int64)
-    )
+    return subs, [number - starts[sub] for number, sub in zip(numbers, subs, strict=True)]
 
 
 def encode_offset_rows(value: TaskOffsetSums) -> bytes:
@@ -248,13 +254,9 @@ def encode_own_tasks(tasks: Sequence[TaskId], numbering: Numbering) -> bytes:
 def decode_own_tasks(data: bytes, numbering: Numbering) -> tuple[TaskId, ...]:
     """Tasks in order, each once; ``WireFault`` if they are more than ``MAX_OWN_TASKS``."""
     if 0 < len(data) <= FEW:
-        cursor = Cursor(data)
-        numbers = decode_few_numbers(cursor.block(), numbering.total)
-        if numbers is not None and not cursor.left:
-            starts = numbering.starts
-            subs = [bisect_right(starts, number) - 1 for number in numbers]
-            pairs = zip(numbers, subs, strict=True)
-            return tuple([TaskId(sub, number - starts[sub]) for number, sub in pairs])
+        found = _few_tasks(data, numbering)
+        if found is not None:
+            return tuple(map(TaskId, *found))
     columns = decode_tasks(data, numbering, MAX_OWN_TASKS)
     return tasks_of(columns, are_sorted=data != b"" and is_block(data))
 

@@ -3,7 +3,6 @@
 from probing.upgrades.formats import (
     FORMER_ANSWER,
     NOT_RUN,
-    ONE_WAY_FORMATS,
     FormatRow,
     OneWayFormat,
     seen_with,
@@ -27,7 +26,6 @@ from probing.upgrades.paths import (
 __all__ = [
     "FORMER_ANSWER",
     "NOT_RUN",
-    "ONE_WAY_FORMATS",
     "PATH_RULES",
     "Bounce",
     "BounceReason",

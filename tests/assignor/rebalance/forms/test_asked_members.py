@@ -9,7 +9,7 @@ from assignor.rebalance.forms.carried import program_fingerprint, rows_of
 from assignor.rebalance.forms.group import read_topologies
 from assignor.topology.changes import carried_topologies
 from encoding import RUNNING, TaskId
-from probing.topologies import MOST_ASKED
+from probing.topologies.members import MOST_ASKED
 from tests.assignor.rebalance.forms.attacked import Attacked, hostile
 from tests.assignor.rebalance.forms.mixed_group import COUNTS, MixedGroup, counting
 from tests.assignor.rebalance.groups import start
