@@ -133,14 +133,13 @@ def _unchanged(
     What those ran stays free for them: it must not start elsewhere, in a form from which it never
     returns, only because the leader does not know yet who can go on with it.
     """
-    ids = {content_fingerprint(part): part.id for part in topologies.numbering}
-    topics = topologies.topics
+    forms, topics = topologies.forms, topologies.topics
     units: set[tuple[str, int]] = set()
     pinned: dict[TaskId, str] = {}
     for carrier in sorted(carriers, key=lambda carrier: carrier.member_id):
-        topics_by_number = {ids[form]: topics[form] for form in carrier.forms}
         for task in sorted(running.get(carrier.member_id, ())):
-            used = {(name, task.partition) for name in topics_by_number.get(task.subtopology, ())}
+            form = forms[task.subtopology]
+            used = {(name, task.partition) for name in topics[form] if form in carrier.forms}
             if used and used.isdisjoint(units) and task in plan.partitions_by_task:
                 pinned[task] = carrier.member_id
                 units |= used
