@@ -40,12 +40,10 @@ from assignor.rebalance.member_facts import MemberIdentity, Received, answered_p
 from assignor.rebalance.rejoin_backoff import (
     NEW_PACE,
     AskAgain,
-    DropRejoin,
     End,
     Rejoin,
     RejoinLater,
     RejoinPace,
-    Report,
     Step,
     steps_after,
 )
@@ -64,7 +62,6 @@ __all__ = [
     "ClaimMemory",
     "ConsumerAssignment",
     "ConsumerSubscription",
-    "DropRejoin",
     "End",
     "GroupAnswer",
     "GroupMember",
@@ -79,7 +76,6 @@ __all__ = [
     "Rejoin",
     "RejoinLater",
     "RejoinPace",
-    "Report",
     "Routing",
     "ServedByHost",
     "StalledCopies",
