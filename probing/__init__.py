@@ -15,7 +15,6 @@ from probing.leader import (
     Content,
     LeaderDecision,
     MemberVersions,
-    NextVersionNumbers,
     decide_answers,
 )
 from probing.releases import (
@@ -74,7 +73,6 @@ __all__ = [
     "MemberState",
     "MemberVersions",
     "NativeAnswer",
-    "NextVersionNumbers",
     "RebalanceProtocol",
     "RebalanceStarted",
     "Refuse",

@@ -34,7 +34,6 @@ from encoding.primitives import (
     block,
     decode_varints,
     encode_utf8,
-    encode_varint,
     encode_varints,
     is_block,
     task_order,
@@ -49,14 +48,22 @@ _INT32 = np.iinfo(np.int32)
 _NO_COLUMNS: Columns = (np.empty(0, np.int32), np.empty(0, np.int32), None)
 
 
-def encode_text(text: object) -> bytes:
-    """Varint length and UTF-8 of a text; ``WireFault`` if it is no text or too long."""
+def utf8_of(text: object) -> bytes:
+    """UTF-8 of a text; ``WireFault`` if it is no text or too long.
+
+    Half a surrogate pair becomes "?", as in Kafka's subscriptions.
+    """
     if not isinstance(text, str):
         raise WireFault(f"{text!r} is no text")
     data = encode_utf8(text)
     if len(data) > MAX_TEXT_BYTES:
         raise WireFault(f"it takes {len(data)} bytes, at most {MAX_TEXT_BYTES} fit; shorten it")
-    return encode_varint(len(data)) + data
+    return data
+
+
+def encode_text(text: object) -> bytes:
+    """Varint length and UTF-8 of a text; ``WireFault`` if it is no text or too long."""
+    return block(utf8_of(text))
 
 
 def take_text(cursor: Cursor) -> str:

@@ -15,7 +15,7 @@ from uuid import UUID
 import numpy as np
 
 from encoding.native.ascending_numbers import decode_numbers, encode_numbers
-from encoding.native.schema import MAX_SUBTOPOLOGIES, MAX_TEXT_BYTES
+from encoding.native.schema import MAX_SUBTOPOLOGIES
 from encoding.native.task_columns import (
     columns_of,
     decode_offset_rows,
@@ -29,6 +29,7 @@ from encoding.native.task_columns import (
     encode_text,
     take_text,
     tasks_of,
+    utf8_of,
 )
 from encoding.native.task_numbers import Numbering
 from encoding.native.topology_rows import (
@@ -47,7 +48,6 @@ from encoding.primitives import (
     WireFault,
     block,
     decode_varints,
-    encode_utf8,
     encode_varint,
     encode_varints,
 )
@@ -80,16 +80,6 @@ def _write_bool(value: Any, _: Numbering) -> bool:
     if type(value) is not bool:
         raise WireFault(f"{value!r} is neither True nor False")
     return value
-
-
-def _write_text(value: Any, _: Numbering) -> str:
-    if not isinstance(value, str):
-        raise WireFault(f"{value!r} is no text")
-    # Half a surrogate pair becomes "?", as in Kafka's subscriptions.
-    data = encode_utf8(value)
-    if len(data) > MAX_TEXT_BYTES:
-        raise WireFault(f"it takes {len(data)} bytes, at most {MAX_TEXT_BYTES} fit; shorten it")
-    return data.decode()
 
 
 def _write_bytes(value: Any, _: Numbering) -> bytes:
@@ -250,7 +240,7 @@ TYPES: dict[str, WireType] = {
     "count": _integer(0, 2**31 - 1),
     "uint32": _integer(0, 2**32 - 1),
     "bool": WireType(bool, _write_bool, lambda value, _: value),
-    "text": WireType(str, _write_text, lambda text, _: text),
+    "text": WireType(str, lambda text, _: utf8_of(text).decode(), lambda text, _: text),
     "bytes": WireType(bytes, _write_bytes, lambda data, _: data),
     "bytes8": WireType(bytes, _eight_bytes, _eight_bytes),
     "int64_bytes": WireType(bytes, _write_int64_bytes, _read_int64_bytes),

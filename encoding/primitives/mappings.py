@@ -61,7 +61,7 @@ class _SortedPartitions(_Sorted[Key, Partitions]):
         raise NotImplementedError
 
     @staticmethod
-    def _order(key: Any) -> Any:
+    def _order(key: Any, /) -> Any:
         return key
 
     def __eq__(self, other: object) -> bool:
@@ -82,9 +82,7 @@ class PartitionsByTask(_SortedPartitions[TaskId]):
         subtopology, partition, *name = key
         return TaskId(subtopology, partition, (name[0] if name else None) or None)
 
-    @staticmethod
-    def _order(key: TaskId) -> tuple[int, int, str]:
-        return task_order(key)
+    _order = staticmethod(task_order)
 
     @classmethod
     def without_partitions(cls, tasks: Iterable[TaskId]) -> "PartitionsByTask":
