@@ -114,7 +114,7 @@ class StreamsMember:
         self._release = release
         self.identity = identity
         self.topology = OwnTopology(carried or plain(subtopologies), reached)
-        self._subtopologies = self.topology.subtopologies
+        self._subtopologies = self.topology.carried.subtopologies
         self.state: MemberState = start_member(
             release,
             upgrade_from=upgrade_from,
