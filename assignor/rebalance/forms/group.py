@@ -222,27 +222,21 @@ def _carriers(
     if leader_id in reached:
         added = {form: entry for form, entry in known.items() if form in concerned}
         reached[leader_id] = greatest(reached[leader_id], added)
-    return tuple(
-        Carrier(
-            member_id=member,
-            process=str(subscriptions[member].process_id),
-            forms={form: versions for form, _, versions in rows},
-            reached=reached[member],
-            leads=member == leader_id,
-            writes={form: frozenset(part.sink_topics) for form, part, _ in rows},
+    carriers = []
+    for member, carried in programs.items():
+        rows = zip(contents_of(carried), carried.subtopologies, carried.versions, strict=True)
+        live = [row for row in rows if row[0] in table.live]
+        carriers.append(
+            Carrier(
+                member_id=member,
+                process=str(subscriptions[member].process_id),
+                forms={form: versions for form, _, versions in live},
+                reached=reached[member],
+                leads=member == leader_id,
+                writes={form: frozenset(part.sink_topics) for form, part, _ in live},
+            )
         )
-        for member, carried in programs.items()
-        for rows in [_numbered_rows(carried, table)]
-    )
-
-
-def _numbered_rows(
-    carried: CarriedTopologies, table: Numbering
-) -> list[tuple[bytes, Subtopology, tuple[int, ...]]]:
-    """Content, subtopology and versions of what the group numbers of a program."""
-    rows = zip(carried.subtopologies, carried.versions, strict=True)
-    found = ((content_fingerprint(part), part, versions) for part, versions in rows)
-    return [row for row in found if row[0] in table.live]
+    return tuple(carriers)
 
 
 def _sinks(carriers: tuple[Carrier, ...]) -> dict[bytes, frozenset[str]]:
