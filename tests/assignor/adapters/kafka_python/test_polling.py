@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import pytest
 from kafka import errors as kafka_errors
 
-from assignor import ConfigError, LeaderRefused
+from assignor import ConfigError
 from assignor.adapters.kafka_python import polling as kafka_polling
 from assignor.adapters.kafka_python.polling import commit_next, polled
 from assignor.embedding import MemberStopped
 from assignor.embedding.commit_metadata import is_members_commit
 from assignor.embedding.loops import PollLoop
-from assignor.errors import MemberRefused
+from assignor.errors import LeaderRefused, MemberRefused
 from tests.log_records import records_of
 
 
