@@ -37,29 +37,23 @@ from system_tests.cluster import (
     kraft_lines,
     read_kraft_options,
     run_kraft,
-    run_kraft_seeds,
 )
+from system_tests.engine import Chunk, Failure, OptionError, run_fleet
 from system_tests.levels import (
     LevelsOptions,
     levels_document,
     levels_lines,
     run_levels,
-    run_levels_seeds,
 )
 from system_tests.report import ReportError, check_report, story_of_simulation, write_report
 from system_tests.sim import (
     FAULTS,
     BounceOptions,
-    Chunk,
-    Failure,
-    OptionError,
     not_modelled_of,
     outcome_document,
     outcome_lines,
     read_options,
     run_bounce,
-    run_fleet,
-    run_seeds,
 )
 from system_tests.trace import LEGEND
 
@@ -161,7 +155,7 @@ def _run_group(given: dict[str, Any]) -> int:
     options = read_options(given)
     if given["seeds"] is None:
         return _run_seed(options, given["form"] or "text", given["report"])
-    fleet = run_fleet(options, range(given["seeds"]), workers=given["workers"], run=run_seeds)
+    fleet = run_fleet(run_bounce, options, range(given["seeds"]), workers=given["workers"])
     names = [name for name in (options.old, options.new) if name is not None]
     lacks = not_modelled_of(*names) if len(names) > 1 else ()
     return _run_many(fleet, given["seeds"], given["form"] or "json", "bounces", lacks)
@@ -172,7 +166,7 @@ def _run_kraft(given: dict[str, Any]) -> int:
     form = given["form"]
     if given["seeds"] is not None:
         seeds = range(given["seeds"])
-        fleet = run_fleet(options, seeds, workers=given["workers"], run=run_kraft_seeds)
+        fleet = run_fleet(run_kraft, options, seeds, workers=given["workers"])
         return _run_many(fleet, given["seeds"], form or "json", "clusters")
     outcome = run_kraft(options)
     _show(form or "text", lambda: kraft_document(outcome), lambda: kraft_lines(outcome))
@@ -186,7 +180,7 @@ def _run_levels(given: dict[str, Any]) -> int:
         raise OptionError(f"--{foreign[0].replace('_', '-')} is for another --world; leave it out")
     if given["seeds"] is not None:
         seeds = range(given["seeds"])
-        fleet = run_fleet(LevelsOptions(), seeds, workers=given["workers"], run=run_levels_seeds)
+        fleet = run_fleet(run_levels, LevelsOptions(), seeds, workers=given["workers"])
         return _run_many(fleet, given["seeds"], given["form"] or "json", "groups")
     outcome = run_levels(LevelsOptions(seed=given["seed"] or 0))
     _show(given["form"] or "text", lambda: levels_document(outcome), lambda: levels_lines(outcome))

@@ -160,21 +160,8 @@ def kraft_lines(outcome: KraftOutcome) -> list[str]:
         f" {plan.brokers} brokers, faults: {faults}, seed {outcome.asked.seed}"
     )
     if not outcome.ok:
-        lines.append(f"replay: {kraft_replay(outcome)}")
+        lines.append(f"replay: {outcome.replay}")
     return lines
-
-
-def kraft_replay(outcome: KraftOutcome) -> str:
-    """Return the command that repeats exactly this experiment."""
-    asked = outcome.asked
-    parts = [f"rolling-bounce simulate --world kraft --seed {asked.seed}"]
-    parts += [f"--scenario {asked.scenario}"] if asked.scenario else []
-    parts += [f"--from {asked.old} --to {asked.new}"] if asked.old else []
-    parts += [f"--controllers {asked.controllers}"] if asked.controllers else []
-    parts += [f"--brokers {asked.brokers}"] if asked.brokers else []
-    if asked.faults is not None:
-        parts.append(f"--faults {','.join(sorted(asked.faults)) or 'none'}")
-    return " ".join(parts)
 
 
 def kraft_document(outcome: KraftOutcome) -> dict[str, object]:
@@ -208,5 +195,5 @@ def kraft_document(outcome: KraftOutcome) -> dict[str, object]:
             for event in outcome.trace
             if isinstance(event, Asked)
         ],
-        "replay": kraft_replay(outcome),
+        "replay": outcome.replay,
     }

@@ -6,7 +6,6 @@ from system_tests.levels.run import (
     levels_document,
     levels_lines,
     run_levels,
-    run_levels_seeds,
 )
 from system_tests.levels.world import LevelsWorld
 
@@ -17,5 +16,4 @@ __all__ = [
     "levels_document",
     "levels_lines",
     "run_levels",
-    "run_levels_seeds",
 ]

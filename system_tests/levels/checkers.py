@@ -6,10 +6,10 @@ from typing import Final
 
 from probing import HELD_BACK
 from probing.features import ASSIGNMENT_PROTOCOL, NO_EPOCH, FinalizedLevels
+from system_tests.engine import Broken
 from system_tests.levels.events import Event, EventKind
 from system_tests.levels.members import LATER, LATER_FIRST
 from system_tests.levels.world import PARTITIONS
-from system_tests.sim import Broken
 
 _HELD_VERSION: Final = HELD_BACK.level_of(ASSIGNMENT_PROTOCOL)
 _LATEST: Final = {"native": 101, "next": 102, LATER.name: 102}

@@ -33,6 +33,7 @@ from probing.features import (
     NodeSupport,
     native_features,
 )
+from system_tests.engine import Scheduler
 from system_tests.levels.events import Event, EventKind
 from system_tests.levels.log import GroupLog
 from system_tests.levels.members import (
@@ -43,7 +44,6 @@ from system_tests.levels.members import (
     program,
     running_member,
 )
-from system_tests.sim import Scheduler
 
 PARTITIONS: Final = 6
 BROKERS: Final = 3

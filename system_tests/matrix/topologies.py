@@ -14,7 +14,6 @@ from assignor.workers import results_of
 from system_tests.sim import (
     BounceOptions,
     drawn_change,
-    replay_command,
     run_bounce,
 )
 from system_tests.topology_changes import ChangeKind
@@ -105,7 +104,7 @@ def gather_topology(cell: TopologyCell, *, seeds: int = _SEEDS) -> TopologyCellE
         )
         if outcome.broken:
             first = outcome.broken[0]
-            replay = replay_command(outcome)
+            replay = outcome.replay
             broken.append(
                 f"{cell.row}, {cell.column}: '{first.rule}' is broken: {first.sentence};"
                 f" replay: {replay}"

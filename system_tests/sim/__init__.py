@@ -1,7 +1,7 @@
 """Simulated groups: one seed, one clock, one random generator; real bytes between members."""
 
-from system_tests.sim.bounce import Outcome, run_bounce
-from system_tests.sim.checkers import SAFETY, Broken, Evidence, check_step, check_trace
+from system_tests.sim.bounce import BounceOutcome, run_bounce
+from system_tests.sim.checkers import SAFETY, Evidence, check_step, check_trace
 from system_tests.sim.cost import cost_of
 from system_tests.sim.dimension_checkers import (
     DIMENSION_RULES,
@@ -22,13 +22,6 @@ from system_tests.sim.events import (
     Unsettled,
     Wrote,
 )
-from system_tests.sim.fleet import (
-    Chunk,
-    Failure,
-    check_seeds,
-    run_fleet,
-    run_seeds,
-)
 from system_tests.sim.known_issues import (
     KNOWN,
     Shape,
@@ -45,13 +38,11 @@ from system_tests.sim.narrate import (
     not_modelled_of,
     outcome_document,
     outcome_lines,
-    replay_command,
     trace_lines,
 )
 from system_tests.sim.plan import (
     FAULTS,
     BounceOptions,
-    OptionError,
     Plan,
     plan_bounce,
     read_options,
@@ -60,8 +51,6 @@ from system_tests.sim.topology_checkers import TOPOLOGY_RULES
 from system_tests.sim.world import (
     NO_DIMENSIONS,
     Dimensions,
-    Pending,
-    Scheduler,
     World,
     WorldSetup,
 )
@@ -75,22 +64,16 @@ __all__ = [
     "TOPOLOGY_RULES",
     "Answered",
     "BounceOptions",
-    "Broken",
+    "BounceOutcome",
     "Cause",
-    "Chunk",
     "Dimensions",
     "Ended",
     "Evidence",
-    "Failure",
     "Gave",
     "Happened",
     "Happening",
-    "OptionError",
-    "Outcome",
-    "Pending",
     "Plan",
     "Rejoined",
-    "Scheduler",
     "Settled",
     "Shape",
     "Started",
@@ -103,7 +86,6 @@ __all__ = [
     "check_dimensions",
     "check_final_version",
     "check_resting_versions",
-    "check_seeds",
     "check_step",
     "check_trace",
     "cost_of",
@@ -116,10 +98,7 @@ __all__ = [
     "outcome_lines",
     "plan_bounce",
     "read_options",
-    "replay_command",
     "run_bounce",
-    "run_fleet",
-    "run_seeds",
     "should_work",
     "trace_lines",
 ]

@@ -6,7 +6,7 @@ from typing import Any
 
 from system_tests.coordinator import EventKind, GroupEvent
 from system_tests.pauses import longest_pause, pause_numbers
-from system_tests.sim.bounce import Outcome
+from system_tests.sim.bounce import BounceOutcome
 from system_tests.sim.events import (
     Answered,
     Ended,
@@ -150,7 +150,7 @@ def trace_lines(
     return [LEGEND, format_header(lanes), *body]
 
 
-def outcome_lines(outcome: Outcome) -> list[str]:
+def outcome_lines(outcome: BounceOutcome) -> list[str]:
     """Return the trace and the verdict as text, and the replay command of a failure."""
     path = outcome.plan.text
     counted, cost = outcome.rebalances, outcome.cost
@@ -183,18 +183,18 @@ def outcome_lines(outcome: Outcome) -> list[str]:
     else:
         known = f" (known Kafka issues: {', '.join(outcome.known)})" if outcome.known else ""
         lines.append(f"bad: {path}, seed {outcome.options.seed}{known}")
-        lines.append(f"replay: {replay_command(outcome)}")
+        lines.append(f"replay: {outcome.replay}")
     return lines
 
 
-def _change(change: TopologyChange, outcome: Outcome) -> str:
+def _change(change: TopologyChange, outcome: BounceOutcome) -> str:
     """The change of the topology, and what was drawn of it."""
     protocol = "cooperative" if outcome.options.dimensions.cooperative else "eager"
     members = "static" if outcome.options.static else "dynamic"
     return f"{change.text}; members {protocol} and {members}"
 
 
-def _drawn(outcome: Outcome) -> str:
+def _drawn(outcome: BounceOutcome) -> str:
     """What `--draw all` decided."""
     drawn, moves = outcome.options.dimensions, ""
     if drawn.moves:
@@ -213,31 +213,12 @@ def _drawn(outcome: Outcome) -> str:
     )
 
 
-def replay_command(outcome: Outcome) -> str:
-    """Return the command that runs exactly this again."""
-    asked = outcome.asked
-    parts = [f"rolling-bounce simulate --seed {asked.seed}"]
-    parts += [f"--from {asked.old}"] if asked.old else []
-    parts += [f"--to {asked.new}"] if asked.new else []
-    parts.append(f"--members {asked.members} --threads {asked.threads}")
-    parts += [f"--partitions {asked.partitions}"]
-    parts += ["--static"] if asked.static else []
-    parts += [f"--faults {','.join(sorted(asked.faults))}"] if asked.faults else []
-    parts += ["--draw all"] if asked.draw_all else []
-    parts += ["--draw topology"] if asked.draw_topology else []
-    parts += [f"--topology {asked.topology}"] if asked.topology else []
-    parts += ["--wait-for-sessions"] if asked.waits_for_sessions else []
-    parts += ["--offline"] if asked.offline else []
-    parts += ["--force"] if asked.force else []
-    return " ".join(parts)
-
-
 def not_modelled_of(old: str, new: str) -> tuple[str, ...]:
     """Return `not_modelled` of two programs by name."""
     return not_modelled(find_program(old), find_program(new))
 
 
-def outcome_document(outcome: Outcome) -> dict[str, object]:
+def outcome_document(outcome: BounceOutcome) -> dict[str, object]:
     """Return one bounce as JSON-compatible values with stable keys."""
     drawn: dict[str, object] = {}
     if outcome.asked.draw_all:
@@ -274,5 +255,5 @@ def outcome_document(outcome: Outcome) -> dict[str, object]:
             "longest": pause_numbers(longest_pause(outcome.pauses)),
             "beyond": sum(not pause.is_within for pause in outcome.pauses),
         },
-        "replay": replay_command(outcome),
+        "replay": outcome.replay,
     }

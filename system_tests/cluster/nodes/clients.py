@@ -6,7 +6,7 @@ its assignment. A restarted member knows no levels; it gets them in the rebalanc
 """
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from probing.features import (
     UNKNOWN_LEVELS,
@@ -17,7 +17,8 @@ from probing.features import (
     group_levels,
 )
 from system_tests.cluster.events import Adopted, MemberStarted, Polled, Rebalanced
-from system_tests.cluster.nodes.simulation import Node, World
+from system_tests.cluster.nodes.simulation import Cluster, Node
+from system_tests.engine import Pending
 
 _POLL_MS: Final = (2_000, 3_500)
 _FIRST_POLL_MS: Final = 1_000
@@ -42,20 +43,19 @@ class ClientGroup:
         poll_ms: minimum and maximum time between two polls.
     """
 
-    def __init__(self, world: World, size: int) -> None:
+    def __init__(self, cluster: Cluster, size: int) -> None:
         """Start all members; the first one is leader."""
-        self.world = world
+        self.cluster = cluster
         self.members = [Member(name=f"m{number}") for number in range(size)]
         self.leader = 0
         self.generation = 0
         self.answers_from = ""
         self.poll_ms = _POLL_MS
         for member in self.members:
-            world.record(MemberStarted(world.now_ms, member.name))
-        world.handlers["!poll"] = self._on_poll
-        world.handlers["!adopt"] = self._on_adopt
+            cluster.record(MemberStarted(cluster.now_ms, member.name))
+        cluster.simulation.handlers |= {"look": self._on_poll, "adopt": self._on_adopt}
         if size:
-            world.do_later(_FIRST_POLL_MS, "poll", world.nodes[0])
+            cluster.scheduler.schedule(_FIRST_POLL_MS, "look", -1, ())
 
     @property
     def leading(self) -> Member:
@@ -66,18 +66,19 @@ class ClientGroup:
         """Restart a member and rebalance; if it was leader, the next member becomes leader."""
         member = self.members[index]
         member.adopted = UNKNOWN_LEVELS
-        self.world.record(MemberStarted(self.world.now_ms, member.name))
+        self.cluster.record(MemberStarted(self.cluster.now_ms, member.name))
         if index == self.leader:
             self.leader = (index + 1) % len(self.members)
         self._rebalance(UNKNOWN_LEVELS, "membership")
 
-    def _on_poll(self, world: World, _node: Node, _data: tuple[Any, ...]) -> None:
-        world.do_later(world.scheduler.delay(*self.poll_ms), "poll", world.nodes[0])
+    def _on_poll(self, _: Pending) -> None:
+        cluster = self.cluster
+        cluster.scheduler.schedule(cluster.scheduler.delay(*self.poll_ms), "look", -1, ())
         broker = self._broker()
         polled = broker.published if broker is not None else UNKNOWN_LEVELS
         decision = decide_look(LookNumbers(polled=polled, adopted=self.leading.adopted))
         name = "" if broker is None else broker.name
-        world.record(Polled(world.now_ms, self.leading.name, name, polled.epoch, decision.rule))
+        cluster.record(Polled(cluster.now_ms, self.leading.name, name, polled.epoch, decision.rule))
         if decision.takes_epoch:
             self._adopt(self.leading, polled)
         if decision.starts_rebalance:
@@ -87,29 +88,29 @@ class ClientGroup:
         """Return a random broker that runs and is registered; None if there is none."""
         usable = [
             broker
-            for broker in self.world.brokers
+            for broker in self.cluster.brokers
             if broker.is_up
             and broker.is_registered
-            and broker.paused_until_ms <= self.world.now_ms
+            and broker.paused_until_ms <= self.cluster.now_ms
             and self.answers_from in ("", broker.name)
         ]
-        return self.world.scheduler.choose(usable) if usable else None
+        return self.cluster.scheduler.choose(usable) if usable else None
 
     def _rebalance(self, polled: FinalizedLevels, cause: str) -> None:
         """Send assignments to all members; each adopts the levels when its assignment arrives."""
-        world = self.world
+        cluster = self.cluster
         answer = group_levels(polled, [member.adopted for member in self.members])
-        world.record(Rebalanced(world.now_ms, self.leading.name, cause, answer))
+        cluster.record(Rebalanced(cluster.now_ms, self.leading.name, cause, answer))
         self.generation += 1
         # The leader adopts it at once: otherwise its next assignment could have an older epoch.
         self._adopt(self.leading, answer)
         for index in range(len(self.members)):
-            delay_ms = world.scheduler.delay(1, 400)
-            world.do_later(delay_ms, "adopt", world.nodes[0], index, self.generation, answer)
+            delay_ms = cluster.scheduler.delay(1, 400)
+            cluster.scheduler.schedule(delay_ms, "adopt", -1, (index, self.generation, answer))
 
-    def _on_adopt(self, _world: World, _node: Node, data: tuple[Any, ...]) -> None:
+    def _on_adopt(self, pending: Pending) -> None:
         """A member receives an assignment; it ignores one of an earlier generation."""
-        index, generation, answer = data
+        index, generation, answer = pending.data
         if generation == self.generation:
             self._adopt(self.members[index], answer)
 
@@ -117,4 +118,4 @@ class ClientGroup:
         after = adopt_levels(member.adopted, answer)
         if after != member.adopted:
             member.adopted = after
-            self.world.record(Adopted(self.world.now_ms, member.name, after))
+            self.cluster.record(Adopted(self.cluster.now_ms, member.name, after))

@@ -5,7 +5,6 @@ from typing import Final
 from system_tests.cluster.events import (
     Activated,
     Adopted,
-    Event,
     Left,
     Loaded,
     Published,
@@ -22,10 +21,8 @@ from system_tests.cluster.events import (
 from system_tests.cluster.rules.evidence import Evidence
 
 
-def rewritten_at_the_level(evidence: Evidence, event: Event) -> str | None:
+def rewritten_at_the_level(evidence: Evidence, event: Rewritten) -> str | None:
     """A rewritten state holds only what the level knows, and lists what was dropped."""
-    if not isinstance(event, Rewritten):
-        return None
     epoch = event.finalized.epoch
     lost = {str(dropped) for dropped in event.dropped}
     expected = evidence.dropped_by_epoch.get(epoch, frozenset())
@@ -36,10 +33,11 @@ def rewritten_at_the_level(evidence: Evidence, event: Event) -> str | None:
     return None
 
 
-def snapshot_first(evidence: Evidence, event: Event) -> str | None:
-    """Levels are used after a start or load, or after a snapshot and a rewrite of the state."""
-    if not isinstance(event, Published):
-        return None
+def snapshot_first(evidence: Evidence, event: Published) -> str | None:
+    """A level is used only after a snapshot of the old state and a rewrite of the state.
+
+    Levels of a start or of a loaded snapshot are used at once.
+    """
     steps = evidence.steps.get(event.node, [])
     if steps and isinstance(steps[0], Started | Loaded):
         return None
@@ -54,10 +52,11 @@ def snapshot_first(evidence: Evidence, event: Event) -> str | None:
     return f"{event.node} uses epoch {event.finalized.epoch} after {kinds or 'nothing'}"
 
 
-def only_finalized(evidence: Evidence, event: Event) -> str | None:
-    """No node uses a level that is not committed, and none returns to an older epoch."""
-    if not isinstance(event, Published):
-        return None
+def only_finalized(evidence: Evidence, event: Published) -> str | None:
+    """No node uses a level that is not committed.
+
+    And none returns to an older epoch.
+    """
     levels = evidence.history.get(event.finalized.epoch)
     if levels != event.finalized.levels:
         return f"{event.node} uses {dict(event.finalized.levels)}, which is not finalized"
@@ -67,9 +66,9 @@ def only_finalized(evidence: Evidence, event: Event) -> str | None:
     return None
 
 
-def only_supported(evidence: Evidence, event: Event) -> str | None:
+def only_supported(evidence: Evidence, event: Published) -> str | None:
     """No node uses a level that it does not support."""
-    if not isinstance(event, Published) or not evidence.uses_levels(event.node):
+    if not evidence.uses_levels(event.node):
         return None
     for feature, level in sorted(event.finalized.levels.items()):
         if not evidence.supports(event.node, feature, level):
@@ -77,9 +76,9 @@ def only_supported(evidence: Evidence, event: Event) -> str | None:
     return None
 
 
-def kept_out(evidence: Evidence, event: Event) -> str | None:
-    """No broker is registered or unfenced that does not support a finalized level."""
-    if not isinstance(event, Registered | Unfenced) or event.node not in evidence.up:
+def kept_out(evidence: Evidence, event: Registered | Unfenced) -> str | None:
+    """No broker is registered that does not support a finalized level."""
+    if event.node not in evidence.up:
         return None
     if not evidence.uses_levels(event.node):
         return None
@@ -92,7 +91,9 @@ def kept_out(evidence: Evidence, event: Event) -> str | None:
 _REACTIONS: Final = {"b": ("unregister and terminate",), "c": ("terminate", "resign and terminate")}
 
 
-def unsupported_leaves(evidence: Evidence, event: Event) -> str | None:
+def unsupported_leaves(
+    evidence: Evidence, event: Left | Published | Spoke | Activated
+) -> str | None:
     """A node that reads a level that it does not support unregisters or resigns, and stops."""
     if isinstance(event, Left):
         expected = _REACTIONS[event.node[0]]
@@ -103,21 +104,16 @@ def unsupported_leaves(evidence: Evidence, event: Event) -> str | None:
             if event.reaction in expected
             else f"wrong reaction of {event.node}: {event.reaction}"
         )
-    node = getattr(event, "node", "")
-    if isinstance(evidence.last.get(node), Left) and isinstance(
-        event, Published | Spoke | Activated
-    ):
-        return f"{node} keeps running after a level that it does not support"
+    if isinstance(evidence.last.get(event.node), Left):
+        return f"{event.node} keeps running after a level that it does not support"
     return None
 
 
-def readable(evidence: Evidence, event: Event) -> str | None:
+def readable(evidence: Evidence, event: Started | Spoke) -> str | None:
     """No node is sent records that its release cannot read."""
     if isinstance(event, Started):
         high = [n for n, level in sorted(evidence.broadcast_level.items()) if level > event.reads]
         return f"{high[0]} sends a level that {event.node} cannot read" if high else None
-    if not isinstance(event, Spoke):
-        return None
     if not event.peer and event.level < 1:
         return f"{event.node} has no level to send at"
     peers = [event.peer] if event.peer else sorted(evidence.up)
@@ -127,8 +123,8 @@ def readable(evidence: Evidence, event: Event) -> str | None:
     return None
 
 
-def group_continues(evidence: Evidence, event: Event) -> str | None:
-    """Members use finalized levels only, and never return to an older epoch."""
+def group_continues(evidence: Evidence, event: Adopted | Rebalanced) -> str | None:
+    """Members use finalized levels only, and never an older epoch."""
     if isinstance(event, Adopted):
         before = evidence.adopted.get(event.member)
         if before is not None and event.finalized.epoch < before.epoch:
@@ -142,24 +138,22 @@ def group_continues(evidence: Evidence, event: Event) -> str | None:
     return None
 
 
-def one_rebalance(evidence: Evidence, event: Event) -> str | None:
+def one_rebalance(evidence: Evidence, event: Rebalanced) -> str | None:
     """The group rebalances once for a change of levels."""
-    if isinstance(event, Rebalanced) and event.cause == "levels":
+    if event.cause == "levels":
         leader = evidence.adopted.get(event.leader)
         if leader is not None and event.finalized.epoch <= evidence.rebalanced_epoch:
             return f"a second rebalance tells of epoch {event.finalized.epoch}"
     return None
 
 
-def acknowledged_stays(evidence: Evidence, event: Event) -> str | None:
+def acknowledged_stays(evidence: Evidence, event: Rested) -> str | None:
     """At rest the cluster has the committed levels."""
-    if isinstance(event, Rested) and event.finalized != evidence.finalized:
+    if event.finalized != evidence.finalized:
         return f"at rest at epoch {event.finalized.epoch}, committed is {evidence.finalized.epoch}"
     return None
 
 
-def comes_to_rest(_evidence: Evidence, event: Event) -> str | None:
+def comes_to_rest(_: Evidence, event: Restless) -> str:
     """Every step ends with all nodes at the same levels."""
-    if isinstance(event, Restless):
-        return f"not at rest after {event.waited_ms} ms: {event.why}"
-    return None
+    return f"not at rest after {event.waited_ms} ms: {event.why}"

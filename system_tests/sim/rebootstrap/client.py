@@ -31,7 +31,7 @@ from probing.rebootstrap import (
     rebootstrap_step,
     start_client,
 )
-from system_tests.sim.world.scheduler import Pending, Scheduler
+from system_tests.engine import Pending, Scheduler
 
 POLL_MS: Final = 50
 METADATA_MAX_AGE_MS: Final = 2_000

@@ -11,7 +11,6 @@ from system_tests.sim.world.observing import (
     routed_by,
 )
 from system_tests.sim.world.remembered import forget_answers
-from system_tests.sim.world.scheduler import Pending, Scheduler
 from system_tests.sim.world.setup import (
     GROUP,
     INSTANCE,
@@ -38,9 +37,7 @@ __all__ = [
     "Led",
     "MemberIds",
     "Network",
-    "Pending",
     "Phase",
-    "Scheduler",
     "StateRates",
     "StreamThread",
     "World",

@@ -11,10 +11,10 @@ from assignor.rebalance import GROUP_RECORD_LIMIT
 from assignor.topology import CarriedTopologies, Subtopology, content_fingerprint, plan_tasks
 from encoding import TaskId, TopicPartition
 from system_tests.coordinator import CoordinatorConfig
+from system_tests.engine import Scheduler
 from system_tests.sim.world.behaviour import behaviour_of
 from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions
 from system_tests.sim.world.disk import StateRates
-from system_tests.sim.world.scheduler import Scheduler
 from system_tests.sim.world.thread import StreamThread
 from system_tests.topology_changes import EXTRA, WORDS, Form, TopologyChange, forms_of
 from system_tests.trace import lane_name

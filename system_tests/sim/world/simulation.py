@@ -10,11 +10,11 @@ from collections.abc import Callable
 from uuid import UUID
 
 from system_tests.coordinator import JoinAnswer, LeaveGroup, Response, SyncAnswer
+from system_tests.engine import Pending, Scheduler
 from system_tests.sim.events import LOSES_DISK, Cause, Happened, Hindered, Hindrance, Started
 from system_tests.sim.world import assignment, consumer
 from system_tests.sim.world.behaviour import behaviour_of
 from system_tests.sim.world.leading import lead
-from system_tests.sim.world.scheduler import Pending, Scheduler
 from system_tests.sim.world.setup import GROUP, WorldSetup
 from system_tests.sim.world.state import Lead, MemberIds, WorldState
 from system_tests.sim.world.thread import Phase, StreamThread
@@ -57,28 +57,6 @@ class World(WorldState):
             return False
         self.dispatch(self.scheduler.pop())
         return True
-
-    def run(self, *, until: Callable[[], bool], within_ms: int) -> bool:
-        """Step until a condition holds; False if it does not within this time."""
-        end_ms = self.now_ms + within_ms
-        while not until():
-            if self.now_ms > end_ms or not self.step():
-                return False
-        return True
-
-    def run_for(self, ms: int) -> None:
-        """Let exactly this much time pass."""
-        end_ms = self.now_ms + ms
-        while True:
-            due = [
-                d
-                for d in (self.scheduler.next_due_ms(), self.coordinator.next_deadline_ms())
-                if d is not None
-            ]
-            if not due or min(due) > end_ms:
-                break
-            self.step()
-        self.scheduler.now_ms = max(self.now_ms, end_ms)
 
     def choices(self) -> list[Pending]:
         """Return the events that may happen next.
@@ -283,6 +261,9 @@ class World(WorldState):
         if kind == "do":
             action, *arguments = data
             _ACTIONS[action](self, *arguments)
+            return
+        if kind in self.handlers:
+            self.handlers[kind](pending)
             return
         thread = self.threads[target]
         if kind == "request":

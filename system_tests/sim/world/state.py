@@ -16,10 +16,10 @@ from assignor.rebalance import (
 )
 from encoding import TaskId, TopicPartition, View
 from system_tests.coordinator import Coordinator, JoinedMember
-from system_tests.sim.events import Answered, Decided, Ended, Happening
+from system_tests.engine import Scheduler, Simulation
+from system_tests.sim.events import Answered, Decided, Ended
 from system_tests.sim.world.behaviour import Behaviour
 from system_tests.sim.world.disk import Disk
-from system_tests.sim.world.scheduler import Scheduler
 from system_tests.sim.world.setup import (
     INSTANCE,
     Application,
@@ -123,12 +123,11 @@ class MemberIds:
         return self.scheduler.choose(member_ids)
 
 
-class WorldState:
+class WorldState(Simulation):
     """A simulated group: its coordinator, threads, disks, and the messages on their way.
 
     Attributes:
         setup: sizes, speeds and settings.
-        scheduler: the clock, the random generator, and what is going to happen.
         network: delays and losses of messages from now on.
         member_ids: ids and names of members; asked by the coordinator.
         coordinator: of the one group.
@@ -137,7 +136,6 @@ class WorldState:
         threads: every thread, process by process.
         disks: one for each process.
         process_ids: number of each process's id; another one after its disk was lost.
-        trace: what happened, in order.
         decisions: of the latest leaders, in a group with dimensions.
         is_stable: the coordinator has the leader's answer, and no rebalance is running.
     """
@@ -146,8 +144,9 @@ class WorldState:
         self, setup: WorldSetup, *, scheduler: Scheduler, member_ids: MemberIds, lead: Lead
     ) -> None:
         """Make a group of threads that are not up, with empty disks."""
+        super().__init__(scheduler)
         self.setup, self.network = setup, setup.network
-        self.scheduler, self.member_ids = scheduler, member_ids
+        self.member_ids = member_ids
         self.coordinator = Coordinator(
             setup.broker, member_ids.new, choose_leader=member_ids.choose_leader
         )
@@ -162,7 +161,6 @@ class WorldState:
         ]
         self.disks = [Disk(rates=setup.rates) for _ in range(setup.processes)]
         self.process_ids = list(range(1, setup.processes + 1))
-        self.trace: list[Happening] = []
         self.decisions: tuple[Decided, ...] = ()
         self.is_stable = False
 
@@ -181,19 +179,15 @@ class WorldState:
         other.threads = [thread.copy() for thread in self.threads]
         other.disks = [disk.copy() for disk in self.disks]
         other.process_ids = self.process_ids.copy()
-        other.trace = self.trace.copy()
+        other.trace, other.handlers = self.trace.copy(), self.handlers
         other.decisions = self.decisions
         other.is_stable = self.is_stable
         return other
 
-    @property
-    def now_ms(self) -> int:
-        """The simulated time."""
-        return self.scheduler.now_ms
-
-    def record(self, happening: Happening) -> None:
-        """Add an event to the trace."""
-        self.trace.append(happening)
+    def next_due_ms(self) -> int | None:
+        """Return when the next event happens, one of the coordinator included."""
+        due = (self.scheduler.next_due_ms(), self.coordinator.next_deadline_ms())
+        return min((each for each in due if each is not None), default=None)
 
     def application_of(self, thread: StreamThread) -> Application:
         """Return what the program of a thread processes."""

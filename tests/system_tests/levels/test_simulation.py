@@ -44,7 +44,7 @@ def test_a_minimum_rises_once_every_member_has_it_and_no_operator_goes_below():
         outcome = whole_run(seed)
         assert outcome.ok, "\n".join(levels_lines(outcome))
         minimum = 0
-        for event in outcome.events:
+        for event in outcome.trace:
             if event.what is EventKind.DEPRECATED:
                 raised, minimum = raised + 1, event.minimum
             asked += minimum > 0 and event.what is EventKind.UPDATED
@@ -60,7 +60,7 @@ def test_after_the_level_was_lowered_the_group_goes_back_to_the_older_program():
         outcome = whole_run(seed)
         assert outcome.ok, "\n".join(levels_lines(outcome))
         levels = [0, 0]
-        for event in outcome.events:
+        for event in outcome.trace:
             if event.what is EventKind.UPDATED:
                 levels.append(event.levels.level_of(ASSIGNMENT_PROTOCOL))
             elif event.what is EventKind.ROLLBACK_STARTED:
@@ -71,7 +71,7 @@ def test_after_the_level_was_lowered_the_group_goes_back_to_the_older_program():
 def test_the_runs_see_everything_that_can_happen():
     happened, written = set(), set()
     for seed in TRIED:
-        events = whole_run(seed).events
+        events = whole_run(seed).trace
         happened |= {event.what for event in events}
         written |= {event.version for event in events if event.what is EventKind.WROTE}
         if happened >= set(EventKind) - {EventKind.REJOINED} and written >= {4, 9, 11, 101, 102}:
@@ -144,6 +144,6 @@ def formats_taken(events, directories):
 def test_during_a_roll_followers_write_the_leaders_format_whatever_their_setting(tmp_path):
     taken = set()
     for seed in SEEDS:
-        events = whole_run(seed).events
+        events = whole_run(seed).trace
         taken |= formats_taken(events, Directories(tmp_path / str(seed)))
     assert taken == {(1, 1), (1, 2), (2, 1), (2, 2)}
