@@ -1,7 +1,7 @@
 """Events in the trace of a simulated cluster.
 
 Checkers and printed lines use these events only. Nodes are named by lane: ``c0`` is a controller,
-``b0`` a broker, ``m0`` a member of the group. Times are milliseconds of the simulated clock.
+``b0`` a broker. Times are milliseconds of the simulated clock.
 """
 
 from collections.abc import Mapping
@@ -182,40 +182,6 @@ class Resigned(NamedTuple):
     node: str
 
 
-class Polled(NamedTuple):
-    """The group leader polled a broker for finalized levels."""
-
-    at_ms: int
-    member: str
-    broker: str
-    epoch: int
-    rule: str
-
-
-class Rebalanced(NamedTuple):
-    """The group rebalanced; ``cause`` is levels or membership."""
-
-    at_ms: int
-    leader: str
-    cause: str
-    finalized: FinalizedLevels
-
-
-class Adopted(NamedTuple):
-    """A member of the group uses these levels from now on."""
-
-    at_ms: int
-    member: str
-    finalized: FinalizedLevels
-
-
-class MemberStarted(NamedTuple):
-    """A member of the group started; it knows no levels yet."""
-
-    at_ms: int
-    member: str
-
-
 class FaultInjected(NamedTuple):
     """A fault was injected."""
 
@@ -245,33 +211,3 @@ class Restless(NamedTuple):
     at_ms: int
     waited_ms: int
     why: str
-
-
-Event = (
-    Started
-    | Stopped
-    | Activated
-    | Committed
-    | Registered
-    | Rejected
-    | Unfenced
-    | Silenced
-    | Asked
-    | Acknowledged
-    | SnapshotWritten
-    | Rewritten
-    | Loaded
-    | Published
-    | Spoke
-    | Left
-    | Unregistered
-    | Resigned
-    | Polled
-    | Rebalanced
-    | Adopted
-    | MemberStarted
-    | FaultInjected
-    | Did
-    | Rested
-    | Restless
-)

@@ -103,9 +103,8 @@ class Operator:
     def _reason_of_group(self, finalized: FinalizedLevels) -> str:
         if self.cluster.realm.has_setting:
             return ""
-        for member in self.group.members:
-            if member.adopted.levels != finalized.levels:
-                return f"member {member.name} is not at the levels of the cluster"
+        if behind := self.group.lagging_member(finalized):
+            return f"member {behind} is not at the levels of the cluster"
         level = finalized.level_of(self.cluster.realm.governing)
         up = [node for node in self.cluster.nodes if node.is_up]
         for node in up:
@@ -267,8 +266,8 @@ class Operator:
             elif fault == "lag":
                 broker = rng.choose(cluster.brokers)
                 cluster.do_later(at_ms, "lag", broker, rng.delay(500, 4_000), 8_000)
-        if self.group.members and "crash" in self.faults and rng.happens(0.2):
-            self.group.restart(rng.delay(0, len(self.group.members) - 1))
+        if self.group.size and "crash" in self.faults and rng.happens(0.2):
+            self.group.restart(rng.delay(0, self.group.size - 1))
 
     def heal(self, start: Start) -> None:
         """End all faults, start all nodes, and wait until the cluster is at rest."""

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 from system_tests.cluster.nodes.build import build_cluster
-from system_tests.cluster.nodes.clients import ClientGroup
+from system_tests.cluster.nodes.clients import ClientGroup, client_world
 from system_tests.cluster.nodes.programs import PROTOCOL_REALM, kafka_realm
 from system_tests.cluster.operate import Operator
 from system_tests.cluster.plan import KraftOptions, KraftPlan, check_options, draw_plan
 from system_tests.cluster.rules.checkers import check_kraft
 from system_tests.cluster.scenarios import run_scenario
-from system_tests.engine import Outcome, Scheduler, Simulation
+from system_tests.engine import Outcome, Scheduler
+from system_tests.sim import check_trace
 
 _MEMBERS = 3
 
@@ -31,18 +32,18 @@ def run_kraft(options: KraftOptions) -> KraftOutcome:
     plan = draw_plan(options, Scheduler(options.seed))
     is_double = plan.scenario == "double-roll"
     realm = PROTOCOL_REALM if is_double else kafka_realm(plan.formatted)
-    simulation = Simulation(Scheduler(options.seed))
-    cluster = build_cluster(simulation, realm, controllers=plan.controllers, brokers=plan.brokers)
-    group = ClientGroup(cluster, 0 if is_double else _MEMBERS)
+    world = client_world(options.seed, members=0 if is_double else _MEMBERS)
+    cluster = build_cluster(world, realm, controllers=plan.controllers, brokers=plan.brokers)
+    group = ClientGroup(world, cluster)
     operator = Operator(cluster=cluster, group=group, faults=plan.faults)
     run_scenario(operator, plan)
-    trace = tuple(cluster.trace)
+    trace = tuple(world.trace)
     return KraftOutcome(
         asked=options,
         plan=plan,
         old=plan.old,
         new=plan.new,
-        lanes=tuple(node.name for node in cluster.nodes),
+        lanes=(*(node.name for node in cluster.nodes), *(t.name for t in world.threads)),
         trace=trace,
-        broken=tuple(check_kraft(trace, realm)),
+        broken=(*check_kraft(trace, realm), *check_trace(trace, world.task_of)),
     )

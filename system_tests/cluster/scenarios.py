@@ -266,9 +266,9 @@ def _lag(operator: Operator, plan: KraftPlan) -> Start:
         else:
             wanted = rng.delay(low, max(level - 1, low))
             operator.update({METADATA_VERSION: wanted}, UpdateKind.SAFE_DOWNGRADE)
-        if operator.group.members and rng.happens(0.4):
+        if operator.group.size and rng.happens(0.4):
             cluster.simulation.run_for(rng.delay(0, 3_000))
-            operator.group.restart(rng.delay(0, len(operator.group.members) - 1))
+            operator.group.restart(rng.delay(0, operator.group.size - 1))
         cluster.simulation.run_for(rng.delay(500, 12_000))
     return new
 

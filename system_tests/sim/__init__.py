@@ -1,7 +1,14 @@
 """Simulated groups: one seed, one clock, one random generator; real bytes between members."""
 
 from system_tests.sim.bounce import BounceOutcome, run_bounce
-from system_tests.sim.checkers import SAFETY, Evidence, check_step, check_trace
+from system_tests.sim.checkers import (
+    SAFETY,
+    Evidence,
+    check_step,
+    check_trace,
+    natives_do_not_rejoin,
+    nothing_is_forgotten,
+)
 from system_tests.sim.cost import cost_of
 from system_tests.sim.dimension_checkers import (
     DIMENSION_RULES,
@@ -28,6 +35,7 @@ from system_tests.sim.known_issues import (
     known_issues,
     not_modelled,
 )
+from system_tests.sim.level_events import Adopted, Finalized, Looked
 from system_tests.sim.liveness import (
     check_all_members_are_up,
     check_final_version,
@@ -35,6 +43,8 @@ from system_tests.sim.liveness import (
     count_rebalances,
 )
 from system_tests.sim.narrate import (
+    GROUP_LINES,
+    Narrator,
     not_modelled_of,
     outcome_document,
     outcome_lines,
@@ -53,15 +63,18 @@ from system_tests.sim.world import (
     Dimensions,
     World,
     WorldSetup,
+    settle_world,
 )
 
 __all__ = [
     "DIMENSION_RULES",
     "FAULTS",
+    "GROUP_LINES",
     "KNOWN",
     "NO_DIMENSIONS",
     "SAFETY",
     "TOPOLOGY_RULES",
+    "Adopted",
     "Answered",
     "BounceOptions",
     "BounceOutcome",
@@ -69,9 +82,12 @@ __all__ = [
     "Dimensions",
     "Ended",
     "Evidence",
+    "Finalized",
     "Gave",
     "Happened",
     "Happening",
+    "Looked",
+    "Narrator",
     "Plan",
     "Rejoined",
     "Settled",
@@ -92,13 +108,16 @@ __all__ = [
     "count_rebalances",
     "drawn_change",
     "known_issues",
+    "natives_do_not_rejoin",
     "not_modelled",
     "not_modelled_of",
+    "nothing_is_forgotten",
     "outcome_document",
     "outcome_lines",
     "plan_bounce",
     "read_options",
     "run_bounce",
+    "settle_world",
     "should_work",
     "trace_lines",
 ]

@@ -18,7 +18,7 @@ from system_tests.sim.checkers import SAFETY, check_trace, nothing_is_forgotten
 from system_tests.sim.cost import Cost, cost_of
 from system_tests.sim.dimension_checkers import check_dimensions
 from system_tests.sim.draws import draw, shape_of
-from system_tests.sim.events import Drained, Happening, Settled, Unsettled
+from system_tests.sim.events import Drained, Happening, Settled
 from system_tests.sim.known_issues import known_issues
 from system_tests.sim.liveness import (
     check_all_members_are_up,
@@ -40,11 +40,11 @@ from system_tests.sim.plan import (
 from system_tests.sim.topology_checkers import TOPOLOGY_RULES
 from system_tests.sim.topology_evidence import TopologyEvidence
 from system_tests.sim.world.behaviour import find_program
-from system_tests.sim.world.observing import has_forgotten, next_followup_ms, rested, restoring_ms
+from system_tests.sim.world.observing import has_forgotten, next_followup_ms, restoring_ms
+from system_tests.sim.world.settling import SETTLE_MS, settle_world
 from system_tests.sim.world.setup import RESTARTS, Network, WorldSetup
 from system_tests.sim.world.simulation import World
 
-_SETTLE_MS = 1_200_000
 _RESTORE_WAIT_MS = 300_000  # longer restores go on during the next bounce
 _FAULT_CHANCE = 0.3
 # Faults under which every live member gets its answer in time.
@@ -135,26 +135,7 @@ class Bounce:
 
     def settle(self) -> bool:
         """Wait for the group to come to rest; returns whether it did."""
-        world = self.world
-        if world.run(until=world.is_settled, within_ms=_SETTLE_MS):
-            leader = world.leader()
-            used = tuple(
-                (thread.name, thread.streams.state.used_version)
-                for thread in world.threads
-                if thread.is_up
-            )
-            generation = max(thread.generation for thread in world.threads if thread.is_up)
-            name = leader.name if leader else ""
-            world.record(Settled(world.now_ms, generation, name, used))
-            if world.setup.is_observed:
-                world.record(rested(world))
-            return True
-        restless = [thread.name for thread in world.threads if not thread.is_resting]
-        why = (
-            f"waiting for {', '.join(restless)}" if restless else "a member that left is remembered"
-        )
-        world.record(Unsettled(world.now_ms, _SETTLE_MS, why))
-        return False
+        return settle_world(self.world)
 
     def _fill(self) -> None:
         """Fill copies of a given size; the clock stays: work and draws do not depend on it."""
@@ -187,7 +168,7 @@ class Bounce:
         self._draw_faults(process)
         world.stop(process)
         if expires:
-            world.run(until=partial(has_forgotten, world, process), within_ms=_SETTLE_MS)
+            world.run(until=partial(has_forgotten, world, process), within_ms=SETTLE_MS)
         world.run_for(RESTARTS.drawn_ms(scheduler, self.options.restart_ms))
         if world.is_up(process):  # a fault brought it back as it was: bounce it as it should be
             world.stop(process)
@@ -208,7 +189,7 @@ class Bounce:
             world.stop(process)
         starts = [(0, process) for process in processes]
         if options.waits_for_sessions:
-            world.run(until=partial(has_forgotten, world, *processes), within_ms=_SETTLE_MS)
+            world.run(until=partial(has_forgotten, world, *processes), within_ms=SETTLE_MS)
             starts = sorted(
                 (RESTARTS.drawn_ms(self.scheduler, options.restart_ms), p) for p in processes
             )

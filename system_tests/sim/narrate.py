@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from probing.features import FinalizedLevels
 from system_tests.coordinator import EventKind, GroupEvent
 from system_tests.pauses import longest_pause, pause_numbers
 from system_tests.sim.bounce import BounceOutcome
@@ -20,17 +21,27 @@ from system_tests.sim.events import (
     Wrote,
 )
 from system_tests.sim.known_issues import not_modelled
+from system_tests.sim.level_events import Adopted, Finalized, Looked
 from system_tests.sim.world.behaviour import find_program
 from system_tests.topology_changes import TopologyChange
 from system_tests.trace import LEGEND, LaneNarrator, Symbol, TraceLine, format_header, format_line
+
+Lines = dict[type, Callable[[Any, Any], Iterator[TraceLine]]]
+"""Type of an event -> the method of a narrator that makes its lines."""
+
+
+def level_text(levels: FinalizedLevels) -> str:
+    """Return finalized levels with their epoch."""
+    listed = ", ".join(f"{name}={level}" for name, level in sorted(levels.levels.items()))
+    return f"{listed or 'no levels'} at epoch {levels.epoch}"
 
 
 class Narrator(LaneNarrator):
     """Makes lines of events; keeps what each thread wrote for the line of its generation."""
 
-    def __init__(self, lanes: Sequence[str]) -> None:
+    def __init__(self, lanes: Sequence[str], lines: Lines | None = None) -> None:
         """Begin with all threads down."""
-        super().__init__(lanes, _TELLERS)
+        super().__init__(lanes, lines or GROUP_LINES)
         self._wrote: dict[str, str] = {}
 
     def started(self, event: Started) -> Iterator[TraceLine]:
@@ -107,6 +118,21 @@ class Narrator(LaneNarrator):
         text = f"{event.thread} {event.text}" if event.thread else event.text
         yield self.line(event.at_ms, text)
 
+    def adopted(self, event: Adopted) -> Iterator[TraceLine]:
+        """The epoch that a thread goes by."""
+        yield self.line(event.at_ms, f"{event.thread} uses {level_text(event.levels)}")
+
+    def looked(self, event: Looked) -> Iterator[TraceLine]:
+        """A line where a thread asks for a rebalance for new levels."""
+        if event.asks:
+            what = f"{event.thread} asks for a rebalance"
+            found = f"{event.broker} has {level_text(event.levels)}"
+            yield self.line(event.at_ms, f"{what}: {found}")
+
+    def finalized(self, event: Finalized) -> Iterator[TraceLine]:
+        """New levels, and why."""
+        yield self.line(event.at_ms, f"finalized: {level_text(event.levels)}  {event.why}")
+
     def group_event(self, event: GroupEvent) -> Iterator[TraceLine]:
         """What the coordinator does by itself."""
         match event.kind:
@@ -120,7 +146,7 @@ class Narrator(LaneNarrator):
                 pass
 
 
-_TELLERS: dict[type, Callable[[Narrator, Any], Iterator[TraceLine]]] = {
+GROUP_LINES: Lines = {
     Started: Narrator.started,
     Ended: Narrator.ended,
     Wrote: Narrator.wrote,
@@ -129,6 +155,9 @@ _TELLERS: dict[type, Callable[[Narrator, Any], Iterator[TraceLine]]] = {
     Took: Narrator.took,
     Settled: Narrator.settled,
     Unsettled: Narrator.unsettled,
+    Adopted: Narrator.adopted,
+    Looked: Narrator.looked,
+    Finalized: Narrator.finalized,
     Happened: Narrator.happened,
     GroupEvent: Narrator.group_event,
 }

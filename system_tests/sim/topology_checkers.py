@@ -18,7 +18,7 @@ def runs_what_it_carries(evidence: TopologyEvidence, event: Answered) -> str | N
     for answer in event.answers:
         for task in answer.tasks:
             versions = evidence.forms[task.subtopology].versions
-            if {*versions}.isdisjoint(evidence.versions(answer)):
+            if {*versions}.isdisjoint(evidence.joined_versions(answer)):
                 return f"{answer.thread} is given {_named(evidence, task)}, which it cannot run"
     return None
 

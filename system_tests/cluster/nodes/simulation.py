@@ -218,7 +218,7 @@ class Cluster(Actor):
         limit_ms = self.now_ms + within_ms
         check_ms = self.now_ms
         while True:
-            due_ms = self.scheduler.next_due_ms()
+            due_ms = self.simulation.next_due_ms()
             if due_ms is None or due_ms > check_ms:
                 if until():
                     return True

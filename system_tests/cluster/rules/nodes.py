@@ -2,13 +2,12 @@
 
 from typing import Final
 
+from probing.features import FinalizedLevels
 from system_tests.cluster.events import (
     Activated,
-    Adopted,
     Left,
     Loaded,
     Published,
-    Rebalanced,
     Registered,
     Rested,
     Restless,
@@ -18,7 +17,9 @@ from system_tests.cluster.events import (
     Started,
     Unfenced,
 )
+from system_tests.cluster.nodes.clients import group_levels_of
 from system_tests.cluster.rules.evidence import Evidence
+from system_tests.sim import Adopted, Looked
 
 
 def rewritten_at_the_level(evidence: Evidence, event: Rewritten) -> str | None:
@@ -123,27 +124,21 @@ def readable(evidence: Evidence, event: Started | Spoke) -> str | None:
     return None
 
 
-def group_continues(evidence: Evidence, event: Adopted | Rebalanced) -> str | None:
+def group_continues(evidence: Evidence, event: Adopted) -> str | None:
     """Members use finalized levels only, and never an older epoch."""
-    if isinstance(event, Adopted):
-        before = evidence.adopted.get(event.member)
-        if before is not None and event.finalized.epoch < before.epoch:
-            return f"{event.member} goes back from epoch {before.epoch} to {event.finalized.epoch}"
-        if evidence.history.get(event.finalized.epoch) != event.finalized.levels:
-            return f"{event.member} uses levels that are not finalized"
-    if isinstance(event, Rebalanced):
-        newest = max((levels.epoch for levels in evidence.adopted.values()), default=-1)
-        if event.finalized.epoch < newest:
-            return f"the group gets epoch {event.finalized.epoch}, but a member has {newest}"
+    before, levels = evidence.adopted.get(event.thread), event.levels
+    if before is not None and levels.epoch < before.epoch:
+        return f"{event.thread} goes back from epoch {before.epoch} to {levels.epoch}"
+    finalized = FinalizedLevels(levels=evidence.history.get(levels.epoch, {}), epoch=levels.epoch)
+    if levels != group_levels_of(finalized, evidence.realm.governing):
+        return f"{event.thread} uses levels that are not finalized"
     return None
 
 
-def one_rebalance(evidence: Evidence, event: Rebalanced) -> str | None:
+def one_rebalance(evidence: Evidence, event: Looked) -> str | None:
     """The group rebalances once for a change of levels."""
-    if event.cause == "levels":
-        leader = evidence.adopted.get(event.leader)
-        if leader is not None and event.finalized.epoch <= evidence.rebalanced_epoch:
-            return f"a second rebalance tells of epoch {event.finalized.epoch}"
+    if event.asks and event.levels.epoch <= evidence.rebalanced_epoch:
+        return f"{event.thread} asks for a second rebalance for epoch {event.levels.epoch}"
     return None
 
 

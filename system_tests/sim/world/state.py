@@ -15,6 +15,7 @@ from assignor.rebalance import (
     TopologyMemory,
 )
 from encoding import TaskId, TopicPartition, View
+from probing.features import FinalizedLevels, NodeSupport
 from system_tests.coordinator import Coordinator, JoinedMember
 from system_tests.engine import Scheduler, Simulation
 from system_tests.sim.events import Answered, Decided, Ended
@@ -41,6 +42,7 @@ class Led(NamedTuple):
     stalled: StalledCopies = NONE_STALLED
     decided: Decided | None = None
     topologies: TopologyMemory = NO_TOPOLOGIES
+    support: tuple[NodeSupport, ...] = ()
 
 
 class LeaderPlace(NamedTuple):
@@ -58,6 +60,7 @@ class LeaderPlace(NamedTuple):
         held_view: the routing view that it got as a member, None where leaders go without.
         observed: threads, where what is decided is put down for the checkers; empty: it is not.
         topologies: what the leader remembers of its members' topologies.
+        levels: the newest finalized levels that it knows; None: members look for none.
     """
 
     thread: str
@@ -72,6 +75,7 @@ class LeaderPlace(NamedTuple):
     held_view: View | None = None
     observed: Sequence[StreamThread] = ()
     topologies: TopologyMemory = NO_TOPOLOGIES
+    levels: FinalizedLevels | None = None
 
 
 Lead = Callable[[Behaviour, Application, Sequence[JoinedMember], LeaderPlace], Led]
@@ -137,6 +141,7 @@ class WorldState(Simulation):
         disks: one for each process.
         process_ids: number of each process's id; another one after its disk was lost.
         decisions: of the latest leaders, in a group with dimensions.
+        support: levels that the members of the last generation support.
         is_stable: the coordinator has the leader's answer, and no rebalance is running.
     """
 
@@ -162,6 +167,7 @@ class WorldState(Simulation):
         self.disks = [Disk(rates=setup.rates) for _ in range(setup.processes)]
         self.process_ids = list(range(1, setup.processes + 1))
         self.decisions: tuple[Decided, ...] = ()
+        self.support: tuple[NodeSupport, ...] = ()
         self.is_stable = False
 
     def copy(self) -> Self:
@@ -180,7 +186,7 @@ class WorldState(Simulation):
         other.disks = [disk.copy() for disk in self.disks]
         other.process_ids = self.process_ids.copy()
         other.trace, other.handlers = self.trace.copy(), self.handlers
-        other.decisions = self.decisions
+        other.decisions, other.support = self.decisions, self.support
         other.is_stable = self.is_stable
         return other
 

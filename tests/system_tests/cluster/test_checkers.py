@@ -7,12 +7,10 @@ from system_tests.cluster import KRAFT_RULES, check_kraft
 from system_tests.cluster.events import (
     Acknowledged,
     Activated,
-    Adopted,
     Asked,
     Committed,
     Left,
     Published,
-    Rebalanced,
     Registered,
     Rested,
     Restless,
@@ -21,7 +19,9 @@ from system_tests.cluster.events import (
     Spoke,
     Started,
 )
+from system_tests.cluster.nodes.clients import group_levels_of
 from system_tests.cluster.nodes.programs import kafka_realm
+from system_tests.sim import Adopted, Looked
 
 REALM = kafka_realm(20)
 WIDE = {METADATA_VERSION: LevelRange(min=1, max=21)}
@@ -30,6 +30,10 @@ OLD = {METADATA_VERSION: LevelRange(min=1, max=20)}
 
 def at(level, epoch):
     return FinalizedLevels(levels={METADATA_VERSION: level}, epoch=epoch)
+
+
+def used(level, epoch):
+    return group_levels_of(at(level, epoch), METADATA_VERSION)
 
 
 def committed(at_ms, level, offset):
@@ -89,16 +93,13 @@ TRACES = [
     ((*BEGUN, update_request(21, dry=True), Acknowledged(6, 1, 2)), "acknowledged is committed"),
     ((*BEGUN, update_request(21), Acknowledged(6, 1, 2)), "acknowledged is committed"),
     ((*RAISED, Acknowledged(6, 1, 3)), "acknowledged is committed"),
-    ((*RAISED, Adopted(6, "m0", at(21, 2)), Adopted(7, "m0", at(20, 1))), "the group continues"),
-    ((*BEGUN, Adopted(6, "m0", at(21, 2))), "the group continues"),
-    (
-        (*RAISED, Adopted(6, "m0", at(21, 2)), Rebalanced(7, "m1", "levels", at(20, 1))),
-        "the group continues",
-    ),
+    ((*RAISED, Adopted(6, "a", used(21, 2)), Adopted(7, "a", used(20, 1))), "the group continues"),
+    ((*BEGUN, Adopted(6, "a", used(21, 2))), "the group continues"),
+    ((*RAISED, Adopted(6, "a", used(20, 2))), "the group continues"),
     (
         (
-            *(*RAISED, Adopted(6, "m0", at(20, 1))),
-            *(Rebalanced(7, "m0", "levels", at(21, 2)), Rebalanced(8, "m0", "levels", at(21, 2))),
+            *(*RAISED, Adopted(6, "a", used(20, 1))),
+            *(Looked(at_ms, "a", "b0", used(21, 2), asks=True) for at_ms in (7, 8)),
         ),
         "one rebalance",
     ),
@@ -114,7 +115,7 @@ def broken(trace, realm=REALM):
 def test_a_whole_upgrade_breaks_nothing():
     trace = (
         *(*RAISED, *STEPS, Published(7, "c0", at(21, 2)), Acknowledged(7, 1, 2)),
-        *(Adopted(8, "m0", at(21, 2)), Rested(9, "c0", at(21, 2))),
+        *(Adopted(8, "a", used(21, 2)), Rested(9, "c0", at(21, 2))),
     )
     assert broken(trace) == []
 
