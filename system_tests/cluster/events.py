@@ -8,7 +8,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from probing.features import FinalizedLevels, LevelRange
-from system_tests.cluster.machines import Dropped, Entry, Record
+from system_tests.cluster.machines.content import (
+    Dropped,
+    Entry,
+)
+from system_tests.cluster.machines.replica import (
+    Record,
+)
 
 
 class Started(NamedTuple):

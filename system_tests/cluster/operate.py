@@ -12,7 +12,12 @@ from probing.features import (
     UpdateResult,
 )
 from system_tests.cluster.events import Acknowledged, Did, Rested, Restless
-from system_tests.cluster.machines import ContentRecord, Entry
+from system_tests.cluster.machines.content import (
+    Entry,
+)
+from system_tests.cluster.machines.replica import (
+    ContentRecord,
+)
 from system_tests.cluster.nodes.clients import ClientGroup
 from system_tests.cluster.nodes.controller import append, ask_update, when_committed
 from system_tests.cluster.nodes.programs import Start, find_program

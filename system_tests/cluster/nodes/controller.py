@@ -21,28 +21,32 @@ from system_tests.cluster.events import (
     Unfenced,
     Unregistered,
 )
-from system_tests.cluster.machines import (
+from system_tests.cluster.machines.content import (
+    Entry,
+)
+from system_tests.cluster.machines.controller import (
     AcceptNode,
     AnswerUpdate,
     AppendRecords,
-    BatchRead,
-    ContentRecord,
     ControllerEvent,
     ControllerState,
-    Entry,
     FenceNode,
-    LeaveCluster,
     NodeHeard,
     NodeRegistered,
     NodeSilent,
     NodeUnregistered,
-    Record,
     Registration,
     RejectNode,
-    ReplicaState,
     UnfenceNode,
     UpdateAsked,
     controller_step,
+)
+from system_tests.cluster.machines.replica import (
+    BatchRead,
+    ContentRecord,
+    LeaveCluster,
+    Record,
+    ReplicaState,
     replica_step,
 )
 from system_tests.cluster.nodes.reading import leave_cluster

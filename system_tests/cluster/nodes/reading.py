@@ -17,11 +17,10 @@ from system_tests.cluster.events import (
     SnapshotWritten,
     Spoke,
 )
-from system_tests.cluster.machines import (
+from system_tests.cluster.machines.replica import (
     BatchRead,
     LeaveCluster,
     PublishLevels,
-    Reaction,
     Renegotiate,
     ReplicaCommand,
     ReplicaState,
@@ -31,6 +30,9 @@ from system_tests.cluster.machines import (
     check_levels,
     load_snapshot,
     replica_step,
+)
+from system_tests.cluster.machines.roles import (
+    Reaction,
 )
 from system_tests.cluster.nodes.programs import MIGRATION
 from system_tests.cluster.nodes.simulation import Cluster, Node

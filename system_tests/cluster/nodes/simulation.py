@@ -10,7 +10,14 @@ from typing import Any, Final, NamedTuple
 
 from probing.features import FinalizedLevels, LevelRange, NodeSupport, Role
 from system_tests.cluster.events import FaultInjected, Started, Stopped
-from system_tests.cluster.machines import ControllerState, Record, ReplicaState, Snapshot
+from system_tests.cluster.machines.controller import (
+    ControllerState,
+)
+from system_tests.cluster.machines.replica import (
+    Record,
+    ReplicaState,
+    Snapshot,
+)
 from system_tests.cluster.nodes.programs import Program, Realm, Start, find_program
 from system_tests.engine import Actor, Pending, Simulation
 

@@ -17,13 +17,12 @@ from probing.features import (
     UpdateRequest,
     find_kafka_release,
 )
-from system_tests.cluster.machines import (
+from system_tests.cluster.machines.controller import (
     AcceptNode,
     AnswerUpdate,
     AppendRecords,
     ControllerState,
     FenceNode,
-    MinimumRecord,
     NodeHeard,
     NodeRegistered,
     NodeSilent,
@@ -32,6 +31,9 @@ from system_tests.cluster.machines import (
     UnfenceNode,
     UpdateAsked,
     controller_step,
+)
+from system_tests.cluster.machines.replica import (
+    MinimumRecord,
 )
 
 

@@ -9,15 +9,16 @@ from probing.features import (
     Role,
     find_kafka_release,
 )
-from system_tests.cluster.machines import (
+from system_tests.cluster.machines.content import (
     KAFKA_CONTENT,
+    Entry,
+)
+from system_tests.cluster.machines.replica import (
     BatchRead,
     ContentRecord,
-    Entry,
     LeaveCluster,
     MinimumRecord,
     PublishLevels,
-    Reaction,
     Renegotiate,
     ReplicaState,
     RewriteState,
@@ -25,6 +26,9 @@ from system_tests.cluster.machines import (
     check_levels,
     load_snapshot,
     replica_step,
+)
+from system_tests.cluster.machines.roles import (
+    Reaction,
 )
 
 TOPIC = Entry(kind="topic", key="t", fields={"id": 1})

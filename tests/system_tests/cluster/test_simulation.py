@@ -28,7 +28,12 @@ from system_tests.cluster.events import (
     Stopped,
     Unfenced,
 )
-from system_tests.cluster.machines import KAFKA_CONTENT, MinimumRecord
+from system_tests.cluster.machines.content import (
+    KAFKA_CONTENT,
+)
+from system_tests.cluster.machines.replica import (
+    MinimumRecord,
+)
 
 SEEDS = range(8)
 ROOT = Path(__file__).resolve().parents[3]
