@@ -5,6 +5,7 @@ Checkers and printed lines use these events only. Nodes are named by lane: ``c0`
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import NamedTuple
 
 from probing.features import FinalizedLevels, LevelRange
@@ -53,33 +54,23 @@ class Committed(NamedTuple):
     records: tuple[Record, ...]
 
 
-class Registered(NamedTuple):
-    """A broker received the response that it is registered; it is still fenced."""
+class Standing(StrEnum):
+    """How the active controller regards a node."""
+
+    REGISTERED = "is registered, fenced"
+    REJECTED = "is rejected"
+    UNFENCED = "is unfenced"
+    SILENCED = "is fenced: its session expired"
+    UNREGISTERED = "unregisters"
+
+
+class Regarded(NamedTuple):
+    """The standing of a node changes; `why`: it is rejected."""
 
     at_ms: int
     node: str
-
-
-class Rejected(NamedTuple):
-    """The registration of a node was rejected."""
-
-    at_ms: int
-    node: str
-    why: str
-
-
-class Unfenced(NamedTuple):
-    """The active controller unfenced a broker."""
-
-    at_ms: int
-    node: str
-
-
-class Silenced(NamedTuple):
-    """The active controller fenced a node whose session expired."""
-
-    at_ms: int
-    node: str
+    standing: Standing
+    why: str = ""
 
 
 class Asked(NamedTuple):
@@ -172,13 +163,6 @@ class Left(NamedTuple):
     node: str
     feature_why: str
     reaction: str
-
-
-class Unregistered(NamedTuple):
-    """A broker unregistered."""
-
-    at_ms: int
-    node: str
 
 
 class Resigned(NamedTuple):

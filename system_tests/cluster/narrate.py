@@ -14,16 +14,12 @@ from system_tests.cluster.events import (
     FaultInjected,
     Left,
     Published,
-    Registered,
-    Rejected,
+    Regarded,
     Rested,
     Restless,
     Rewritten,
-    Silenced,
     Started,
     Stopped,
-    Unfenced,
-    Unregistered,
 )
 from system_tests.cluster.run import KraftOutcome
 from system_tests.sim import GROUP_LINES, Answered, Narrator
@@ -118,14 +114,10 @@ _WORDS: dict[type, Callable[[Any], str]] = {
     Acknowledged: lambda event: f"request {event.request} is acknowledged",
     Did: lambda event: f"operator: {event.what}",
     Left: lambda event: f"{event.node} leaves: {event.feature_why}",
-    Registered: lambda event: f"{event.node} is registered, fenced",
-    Rejected: lambda event: f"{event.node} is rejected: {event.why}",
+    Regarded: lambda event: f"{event.node} {event.standing}{event.why and f': {event.why}'}",
     Rested: lambda event: f"at rest under {event.active}: {_levels(event.finalized)}",
     Restless: lambda event: f"not at rest after {event.waited_ms} ms: {event.why}",
-    Silenced: lambda event: f"{event.node} is fenced: its session expired",
     FaultInjected: lambda event: f"fault: {event.node} {event.what}",
-    Unfenced: lambda event: f"{event.node} is unfenced",
-    Unregistered: lambda event: f"{event.node} unregisters",
 }
 
 _LINES_BY_EVENT: dict[type, Callable[[ClusterNarrator, Any], Iterator[TraceLine]]] = {

@@ -15,11 +15,8 @@ from probing.features import (
 from system_tests.cluster.events import (
     Activated,
     Asked,
-    Registered,
-    Rejected,
-    Silenced,
-    Unfenced,
-    Unregistered,
+    Regarded,
+    Standing,
 )
 from system_tests.cluster.machines.content import (
     Entry,
@@ -189,7 +186,7 @@ def on_unregister(cluster: Cluster, node: Node, data: tuple[Any, ...]) -> None:
     row = node.machine.registrations.get(name) if node.machine else None
     if row is None or row.incarnation != incarnation:
         return
-    cluster.record(Unregistered(cluster.now_ms, name))
+    cluster.record(Regarded(cluster.now_ms, name, Standing.UNREGISTERED))
     step(cluster, node, NodeUnregistered(node_id=name))
     gone = Entry(kind="broker", key=name, fields={"incarnation": incarnation})
     append(cluster, node, (ContentRecord(entry=gone),))
@@ -220,7 +217,7 @@ def step(cluster: Cluster, node: Node, event: ControllerEvent) -> UpdateOutcome 
 def _reject(cluster: Cluster, name: str, why: str) -> None:
     peer = cluster.by_name[name]
     if not peer.is_rejected:
-        cluster.record(Rejected(cluster.now_ms, name, why))
+        cluster.record(Regarded(cluster.now_ms, name, Standing.REJECTED, why))
     if peer.role is Role.BROKER:
         cluster.send(peer, "rejected", peer.incarnation, why)
 
@@ -242,15 +239,15 @@ def _set_fence(cluster: Cluster, node: Node, name: str, *, is_fenced: bool) -> N
         return
     fields = {"incarnation": row.incarnation, "support": row.node, "is_fenced": is_fenced}
     append(cluster, node, (ContentRecord(entry=Entry(kind="broker", key=name, fields=fields)),))
-    event = Silenced if is_fenced else Unfenced
-    when_committed(node, lambda: cluster.record(event(cluster.now_ms, name)))
+    standing = Standing.SILENCED if is_fenced else Standing.UNFENCED
+    when_committed(node, lambda: cluster.record(Regarded(cluster.now_ms, name, standing)))
 
 
 def _tell(cluster: Cluster, node: Node, name: str, incarnation: int) -> None:
     """Tell a broker that its registration is committed, and up to which offset it has to read."""
     peer = cluster.by_name[name]
     if peer.is_up and peer.incarnation == incarnation and not peer.is_registered:
-        cluster.record(Registered(cluster.now_ms, name))
+        cluster.record(Regarded(cluster.now_ms, name, Standing.REGISTERED))
         cluster.send(peer, "registered", incarnation, node.commit)
 
 

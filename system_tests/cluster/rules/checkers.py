@@ -10,13 +10,12 @@ from system_tests.cluster.events import (
     Committed,
     Left,
     Published,
-    Registered,
+    Regarded,
     Rested,
     Restless,
     Rewritten,
     Spoke,
     Started,
-    Unfenced,
 )
 from system_tests.cluster.nodes.programs import Realm
 from system_tests.cluster.rules import log, nodes
@@ -34,7 +33,7 @@ KRAFT_RULES: Final = (
     Checker("snapshot first", nodes.snapshot_first, (Published,)),
     Checker("only finalized", nodes.only_finalized, (Published,)),
     Checker("only supported", nodes.only_supported, (Published,)),
-    Checker("kept out", nodes.kept_out, (Registered, Unfenced)),
+    Checker("kept out", nodes.kept_out, (Regarded,)),
     Checker("who cannot leaves", nodes.unsupported_leaves, (Left, Published, Spoke, Activated)),
     Checker("minimums hold", log.minimums_hold, (Committed,)),
     Checker("readable", nodes.readable, (Started, Spoke)),

@@ -14,16 +14,13 @@ from system_tests.cluster.events import (
     Committed,
     Loaded,
     Published,
-    Registered,
-    Rejected,
+    Regarded,
     Rewritten,
-    Silenced,
     SnapshotWritten,
     Spoke,
+    Standing,
     Started,
     Stopped,
-    Unfenced,
-    Unregistered,
 )
 from system_tests.cluster.machines.content import (
     Entry,
@@ -45,7 +42,7 @@ class Evidence:
     Attributes:
         realm: what holds for the whole cluster.
         started: node -> how it was last started; up: nodes that run.
-        registered, unfenced: brokers that were told so and are still thought to be there.
+        registered: brokers that were told so and are still thought to be there.
         history: levels by epoch; offset_by_epoch: the batch that made it.
         finalized: the committed levels; minimums: deprecated minimum by feature.
         content: what the log holds; content_by_epoch, dropped_by_epoch: right after each epoch.
@@ -60,7 +57,6 @@ class Evidence:
     started: dict[str, Started] = field(default_factory=dict)
     up: set[str] = field(default_factory=set)
     registered: set[str] = field(default_factory=set)
-    unfenced: set[str] = field(default_factory=set)
     finalized: FinalizedLevels = field(default_factory=FinalizedLevels)
     history: dict[int, Mapping[str, int]] = field(default_factory=dict)
     offset_by_epoch: dict[int, int] = field(default_factory=dict)
@@ -149,12 +145,14 @@ def _add_started(evidence: Evidence, event: Started) -> None:
 def _add_stopped(evidence: Evidence, event: Stopped) -> None:
     evidence.up.discard(event.node)
     evidence.broadcast_level.pop(event.node, None)
-    _forget(evidence, event.node)
+    evidence.registered.discard(event.node)
 
 
-def _forget(evidence: Evidence, node: str) -> None:
-    evidence.registered.discard(node)
-    evidence.unfenced.discard(node)
+def _add_regarded(evidence: Evidence, event: Regarded) -> None:
+    if event.standing is Standing.REGISTERED:
+        evidence.registered.add(event.node)
+    elif event.standing is not Standing.UNFENCED:
+        evidence.registered.discard(event.node)
 
 
 def _add_committed(evidence: Evidence, event: Committed) -> None:
@@ -242,9 +240,5 @@ _ADD_BY_EVENT: dict[type, Callable[[Evidence, Any], None]] = {
     Adopted: _add_adopted,
     Ended: _add_ended,
     Looked: _add_looked,
-    Registered: lambda evidence, event: evidence.registered.add(event.node),
-    Unfenced: lambda evidence, event: evidence.unfenced.add(event.node),
-    Silenced: lambda evidence, event: _forget(evidence, event.node),
-    Unregistered: lambda evidence, event: _forget(evidence, event.node),
-    Rejected: lambda evidence, event: _forget(evidence, event.node),
+    Regarded: _add_regarded,
 }

@@ -8,14 +8,14 @@ from system_tests.cluster.events import (
     Left,
     Loaded,
     Published,
-    Registered,
+    Regarded,
     Rested,
     Restless,
     Rewritten,
     SnapshotWritten,
     Spoke,
+    Standing,
     Started,
-    Unfenced,
 )
 from system_tests.cluster.nodes.clients import group_levels_of
 from system_tests.cluster.rules.evidence import Evidence
@@ -77,9 +77,10 @@ def only_supported(evidence: Evidence, event: Published) -> str | None:
     return None
 
 
-def kept_out(evidence: Evidence, event: Registered | Unfenced) -> str | None:
+def kept_out(evidence: Evidence, event: Regarded) -> str | None:
     """No broker is registered that does not support a finalized level."""
-    if event.node not in evidence.up:
+    let_in = (Standing.REGISTERED, Standing.UNFENCED)
+    if event.standing not in let_in or event.node not in evidence.up:
         return None
     if not evidence.uses_levels(event.node):
         return None

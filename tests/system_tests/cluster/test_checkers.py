@@ -11,12 +11,13 @@ from system_tests.cluster.events import (
     Committed,
     Left,
     Published,
-    Registered,
+    Regarded,
     Rested,
     Restless,
     Rewritten,
     SnapshotWritten,
     Spoke,
+    Standing,
     Started,
 )
 from system_tests.cluster.nodes.clients import group_levels_of
@@ -57,6 +58,7 @@ def started(node, ranges=WIDE):
 
 BEGUN = (started("c0"), Activated(2, "c0", 1), committed(3, 20, 0))
 USED = (Published(3, "c0", at(20, 1)),)
+REGISTERED = (Regarded(3, "b0", Standing.REGISTERED),)
 RAISED = (*BEGUN, *USED, update_request(21), committed(5, 21, 1))
 STEPS = (SnapshotWritten(6, "c0", 1, at(20, 1)), Rewritten(6, "c0", at(21, 2), (), ()))
 
@@ -71,7 +73,13 @@ TRACES = [
     ((*BEGUN, update_request(19), committed(5, 19, 1)), "only what was asked"),
     ((started("c0"), committed(3, 19, 0)), "only what was asked"),
     (
-        (*BEGUN, started("b0", OLD), Registered(3, "b0"), update_request(21), committed(5, 21, 1)),
+        (
+            *BEGUN,
+            started("b0", OLD),
+            Regarded(3, "b0", Standing.REGISTERED),
+            update_request(21),
+            committed(5, 21, 1),
+        ),
         "every live broker can",
     ),
     ((*BEGUN, started("c1"), started("c2"), update_request(21)), "a majority can"),
@@ -82,7 +90,7 @@ TRACES = [
     ((*BEGUN, Published(4, "c0", at(21, 2))), "only finalized"),
     ((*RAISED, *STEPS, Published(7, "c0", at(21, 2)), *USED), "only finalized"),
     ((*RAISED, started("b0", OLD), Published(7, "b0", at(21, 2))), "only supported"),
-    ((*RAISED, started("b0", OLD), Registered(7, "b0")), "kept out"),
+    ((*RAISED, started("b0", OLD), Regarded(7, "b0", Standing.REGISTERED)), "kept out"),
     ((*BEGUN, started("b0"), Left(5, "b0", "", "terminate")), "who cannot leaves"),
     ((*BEGUN, Activated(5, "c0", 2), Left(5, "c0", "", "terminate")), "who cannot leaves"),
     (

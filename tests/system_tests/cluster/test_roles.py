@@ -6,10 +6,11 @@ from probing.features import METADATA_VERSION, FinalizedLevels, LevelRecord
 from system_tests.cluster.events import (
     Activated,
     Left,
+    Regarded,
     Resigned,
+    Standing,
     Started,
     Stopped,
-    Unregistered,
 )
 from system_tests.cluster.nodes.controller import SESSION_MS
 from system_tests.cluster.nodes.programs import Start
@@ -62,9 +63,11 @@ def test_a_broker_that_slept_through_an_update_unregisters_with_the_controller_a
     assert operator.update({METADATA_VERSION: 21}).ok
     cluster.run(until=lambda: not cluster.by_name["b1"].is_up, within_ms=30_000)
     cluster.simulation.run_for(500)
-    kinds = (Left, Stopped, Unregistered)
+    kinds = (Left, Stopped, Regarded)
     happened = [event for event in cluster.trace[begun:] if isinstance(event, kinds)]
+    assert happened.pop(0).standing is Standing.REJECTED
     assert [(type(event), event.node) for event in happened] == [(kind, "b1") for kind in kinds]
+    assert happened[2].standing is Standing.UNREGISTERED
     assert happened[0].reaction == "unregister and terminate"
     # The controller removes it within another session timeout.
     assert happened[2].at_ms < happened[0].at_ms + SESSION_MS

@@ -18,15 +18,14 @@ from system_tests.cluster.events import (
     Left,
     Loaded,
     Published,
-    Registered,
-    Rejected,
+    Regarded,
     Rested,
     Rewritten,
     SnapshotWritten,
     Spoke,
+    Standing,
     Started,
     Stopped,
-    Unfenced,
 )
 from system_tests.cluster.machines.content import (
     KAFKA_CONTENT,
@@ -83,17 +82,26 @@ def test_a_level_that_a_live_broker_lacks_is_refused_and_named():
         assert not done & {event.request for event in found(outcome, Asked, rule="a node cannot")}
 
 
+def rejections(outcome):
+    return found(outcome, Regarded, standing=Standing.REJECTED)
+
+
 @pytest.mark.kip("584-6", "sim")
 def test_a_node_started_with_an_older_release_is_rejected_with_the_reason():
     outcomes = upgrades()
-    rejected = [event for outcome in outcomes for event in found(outcome, Rejected)]
+    rejected = [event for outcome in outcomes for event in rejections(outcome)]
     assert rejected
     assert all("start it with a release that does" in event.why for event in rejected)
     for outcome in outcomes:
-        for reject in found(outcome, Rejected):
+        for reject in rejections(outcome):
             after = outcome.trace[outcome.trace.index(reject) :]
             until = next((n for n, event in enumerate(after) if _starts(event, reject.node)), None)
-            let_in = [event for event in after[:until] if isinstance(event, Registered | Unfenced)]
+            let_in = [
+                event
+                for event in after[:until]
+                if isinstance(event, Regarded)
+                and event.standing in (Standing.REGISTERED, Standing.UNFENCED)
+            ]
             assert reject.node not in {event.node for event in let_in}
 
 
