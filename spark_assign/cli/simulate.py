@@ -25,10 +25,7 @@ from system_tests.cli import (
     topology_option,
 )
 from system_tests.engine import OptionError
-from system_tests.sim import (
-    FAULTS,
-    read_options,
-)
+from system_tests.sim import FAULTS, read_options
 
 _LISTED = 100
 _HELP = """Simulate rolling bounces on all workers; --out gets one row per seed.

@@ -35,12 +35,7 @@ from system_tests.explore import (
     lines_of,
     place,
 )
-from system_tests.sim import (
-    BounceOptions,
-    Dimensions,
-    Plan,
-    plan_bounce,
-)
+from system_tests.sim import BounceOptions, Dimensions, Plan, plan_bounce
 
 _NOTES = """
 Without a rolling path between the releases, one bounce without a pin is explored.

@@ -39,12 +39,7 @@ from system_tests.cluster import (
     run_kraft,
 )
 from system_tests.engine import Failure, OptionError, Outcome, run_fleet
-from system_tests.levels import (
-    LevelsOptions,
-    levels_document,
-    levels_lines,
-    run_levels,
-)
+from system_tests.levels import LevelsOptions, levels_document, levels_lines, run_levels
 from system_tests.report import ReportError, check_report, story_of_simulation, write_report
 from system_tests.sim import (
     FAULTS,

@@ -9,13 +9,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from probing.features import FinalizedLevels, LevelRange
-from system_tests.cluster.machines.content import (
-    Dropped,
-    Entry,
-)
-from system_tests.cluster.machines.replica import (
-    Record,
-)
+from system_tests.cluster.machines.content import Dropped, Entry
+from system_tests.cluster.machines.replica import Record
 
 
 class Started(NamedTuple):
@@ -170,21 +165,6 @@ class Resigned(NamedTuple):
 
     at_ms: int
     node: str
-
-
-class FaultInjected(NamedTuple):
-    """A fault was injected."""
-
-    at_ms: int
-    node: str
-    what: str
-
-
-class Did(NamedTuple):
-    """A step of the operator, as a sentence."""
-
-    at_ms: int
-    what: str
 
 
 class Rested(NamedTuple):

@@ -10,8 +10,6 @@ from system_tests.cluster.events import (
     Activated,
     Asked,
     Committed,
-    Did,
-    FaultInjected,
     Left,
     Published,
     Regarded,
@@ -112,12 +110,10 @@ def _levels(finalized: FinalizedLevels) -> str:
 
 _WORDS: dict[type, Callable[[Any], str]] = {
     Acknowledged: lambda event: f"request {event.request} is acknowledged",
-    Did: lambda event: f"operator: {event.what}",
     Left: lambda event: f"{event.node} leaves: {event.feature_why}",
     Regarded: lambda event: f"{event.node} {event.standing}{event.why and f': {event.why}'}",
     Rested: lambda event: f"at rest under {event.active}: {_levels(event.finalized)}",
     Restless: lambda event: f"not at rest after {event.waited_ms} ms: {event.why}",
-    FaultInjected: lambda event: f"fault: {event.node} {event.what}",
 }
 
 _LINES_BY_EVENT: dict[type, Callable[[ClusterNarrator, Any], Iterator[TraceLine]]] = {

@@ -11,19 +11,16 @@ from probing.features import (
     UpdateRequest,
     UpdateResult,
 )
-from system_tests.cluster.events import Acknowledged, Did, Rested, Restless
-from system_tests.cluster.machines.content import (
-    Entry,
-)
-from system_tests.cluster.machines.replica import (
-    ContentRecord,
-)
+from system_tests.cluster.events import Acknowledged, Rested, Restless
+from system_tests.cluster.machines.content import Entry
+from system_tests.cluster.machines.replica import ContentRecord
 from system_tests.cluster.nodes.clients import ClientGroup
 from system_tests.cluster.nodes.controller import append, ask_update, when_committed
 from system_tests.cluster.nodes.programs import Start, find_program
 from system_tests.cluster.nodes.reading import first_levels
 from system_tests.cluster.nodes.simulation import Cluster, Disk, Node
 from system_tests.cluster.plan import KRAFT_FAULTS
+from system_tests.sim import Happened
 
 SETTLE_MS: Final = 60_000
 _ANSWER_MS: Final = 4_000
@@ -58,7 +55,7 @@ class Operator:
 
     def say(self, what: str) -> None:
         """Record a step of the operator in the trace."""
-        self.cluster.record(Did(self.cluster.now_ms, what))
+        self.cluster.record(Happened(self.cluster.now_ms, "", f"operator: {what}"))
 
     def settle(self) -> None:
         """Wait until the cluster is at rest, and record it in the trace.

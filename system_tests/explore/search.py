@@ -31,10 +31,7 @@ from system_tests.explore.key import Key
 from system_tests.explore.liveness import endless_cycles, shortest_cycle
 from system_tests.explore.moves import OPERATOR, Move, group_moves
 from system_tests.explore.workers import Workers
-from system_tests.sim import (
-    Happening,
-    Plan,
-)
+from system_tests.sim import Happening, Plan
 
 _WALKED_CYCLES = 50
 _GARBAGE = 500_000

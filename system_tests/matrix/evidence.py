@@ -16,13 +16,7 @@ from typing import Final
 from assignor.workers import results_of
 from probing import ReleaseError, find_release
 from system_tests.matrix.expectation import CellOutcome, Expectation, expect
-from system_tests.sim import (
-    BounceOptions,
-    BounceOutcome,
-    World,
-    WorldSetup,
-    run_bounce,
-)
+from system_tests.sim import BounceOptions, BounceOutcome, World, WorldSetup, run_bounce
 
 _SEEDS: Final = 4
 _TRIES: Final = 90

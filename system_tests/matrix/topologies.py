@@ -11,11 +11,7 @@ from itertools import count, islice, product
 from typing import Any, Final
 
 from assignor.workers import results_of
-from system_tests.sim import (
-    BounceOptions,
-    drawn_change,
-    run_bounce,
-)
+from system_tests.sim import BounceOptions, drawn_change, run_bounce
 from system_tests.topology_changes import ChangeKind
 
 _SEEDS: Final = 4

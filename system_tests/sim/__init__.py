@@ -10,10 +10,7 @@ from system_tests.sim.checkers import (
     nothing_is_forgotten,
 )
 from system_tests.sim.cost import cost_of
-from system_tests.sim.dimension_checkers import (
-    DIMENSION_RULES,
-    check_dimensions,
-)
+from system_tests.sim.dimension_checkers import DIMENSION_RULES, check_dimensions
 from system_tests.sim.draws import drawn_change, should_work
 from system_tests.sim.events import (
     Answered,
@@ -29,12 +26,7 @@ from system_tests.sim.events import (
     Unsettled,
     Wrote,
 )
-from system_tests.sim.known_issues import (
-    KNOWN,
-    Shape,
-    known_issues,
-    not_modelled,
-)
+from system_tests.sim.known_issues import KNOWN, Shape, known_issues, not_modelled
 from system_tests.sim.level_events import Adopted, Finalized, Looked
 from system_tests.sim.liveness import (
     check_all_members_are_up,
@@ -50,21 +42,9 @@ from system_tests.sim.narrate import (
     outcome_lines,
     trace_lines,
 )
-from system_tests.sim.plan import (
-    FAULTS,
-    BounceOptions,
-    Plan,
-    plan_bounce,
-    read_options,
-)
+from system_tests.sim.plan import FAULTS, BounceOptions, Plan, plan_bounce, read_options
 from system_tests.sim.topology_checkers import TOPOLOGY_RULES
-from system_tests.sim.world import (
-    NO_DIMENSIONS,
-    Dimensions,
-    World,
-    WorldSetup,
-    settle_world,
-)
+from system_tests.sim.world import NO_DIMENSIONS, Dimensions, World, WorldSetup, settle_world
 
 __all__ = [
     "DIMENSION_RULES",

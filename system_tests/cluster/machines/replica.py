@@ -10,9 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from probing.features import FinalizedLevels, LevelRange, LevelRecord, Role
 from probing.rules import first
-from system_tests.cluster.machines import (
-    roles,
-)
+from system_tests.cluster.machines import roles
 from system_tests.cluster.machines.content import ContentSchema, Dropped, Entry, rewrite_content
 from system_tests.cluster.machines.roles import Reaction, ReadNumbers
 

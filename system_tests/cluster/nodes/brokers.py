@@ -2,9 +2,7 @@
 
 from typing import Any, Final
 
-from system_tests.cluster.machines.controller import (
-    NodeHeard,
-)
+from system_tests.cluster.machines.controller import NodeHeard
 from system_tests.cluster.nodes.controller import step
 from system_tests.cluster.nodes.reading import install_snapshot, read_batch
 from system_tests.cluster.nodes.simulation import Cluster, Node

@@ -3,12 +3,12 @@
 from typing import Any, Final
 
 from probing.features import Role
-from system_tests.cluster.events import FaultInjected
 from system_tests.cluster.nodes import brokers, quorum, reading
 from system_tests.cluster.nodes import controller as active
 from system_tests.cluster.nodes.programs import Realm
 from system_tests.cluster.nodes.simulation import Cluster, Handler, Node
 from system_tests.engine import Simulation
+from system_tests.sim import Happened
 
 _HANDLERS: Final[dict[str, Handler]] = {
     "append": quorum.on_append,
@@ -70,6 +70,6 @@ def _lag(cluster: Cluster, node: Node, data: tuple[Any, ...]) -> None:
     node.lag_ms = lag_ms
     if lag_ms:
         cluster.record(
-            FaultInjected(cluster.now_ms, node.name, f"lags by {lag_ms} ms for {for_ms} ms")
+            Happened(cluster.now_ms, "", f"fault: {node.name} lags by {lag_ms} ms for {for_ms} ms")
         )
         cluster.do_later(for_ms, "lag", node, 0, 0)

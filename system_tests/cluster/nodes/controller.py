@@ -12,15 +12,8 @@ from probing.features import (
     UpdateRequest,
     initial_level,
 )
-from system_tests.cluster.events import (
-    Activated,
-    Asked,
-    Regarded,
-    Standing,
-)
-from system_tests.cluster.machines.content import (
-    Entry,
-)
+from system_tests.cluster.events import Activated, Asked, Regarded, Standing
+from system_tests.cluster.machines.content import Entry
 from system_tests.cluster.machines.controller import (
     AcceptNode,
     AnswerUpdate,

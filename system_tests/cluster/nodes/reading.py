@@ -31,9 +31,7 @@ from system_tests.cluster.machines.replica import (
     load_snapshot,
     replica_step,
 )
-from system_tests.cluster.machines.roles import (
-    Reaction,
-)
+from system_tests.cluster.machines.roles import Reaction
 from system_tests.cluster.nodes.programs import MIGRATION
 from system_tests.cluster.nodes.simulation import Cluster, Node
 

@@ -9,17 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from probing.features import FinalizedLevels, LevelRange, NodeSupport, Role
-from system_tests.cluster.events import FaultInjected, Started, Stopped
-from system_tests.cluster.machines.controller import (
-    ControllerState,
-)
-from system_tests.cluster.machines.replica import (
-    Record,
-    ReplicaState,
-    Snapshot,
-)
+from system_tests.cluster.events import Started, Stopped
+from system_tests.cluster.machines.controller import ControllerState
+from system_tests.cluster.machines.replica import Record, ReplicaState, Snapshot
 from system_tests.cluster.nodes.programs import Program, Realm, Start, find_program
 from system_tests.engine import Actor, Pending, Simulation
+from system_tests.sim import Happened
 
 _CHECK_MS: Final = 100
 
@@ -214,7 +209,7 @@ class Cluster(Actor):
     def pause(self, node: Node, pause_ms: int) -> None:
         """Pause a node: it handles no message and no timer."""
         node.paused_until_ms = max(node.paused_until_ms, self.now_ms + pause_ms)
-        self.record(FaultInjected(self.now_ms, node.name, f"paused for {pause_ms} ms"))
+        self.record(Happened(self.now_ms, "", f"fault: {node.name} paused for {pause_ms} ms"))
 
     def active(self) -> Node | None:
         """Return the active controller; None if there is none."""

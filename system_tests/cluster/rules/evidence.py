@@ -22,13 +22,8 @@ from system_tests.cluster.events import (
     Started,
     Stopped,
 )
-from system_tests.cluster.machines.content import (
-    Entry,
-)
-from system_tests.cluster.machines.replica import (
-    ContentRecord,
-    MinimumRecord,
-)
+from system_tests.cluster.machines.content import Entry
+from system_tests.cluster.machines.replica import ContentRecord, MinimumRecord
 from system_tests.cluster.nodes.programs import MIGRATION, Realm
 from system_tests.sim import Adopted, Ended, Looked
 

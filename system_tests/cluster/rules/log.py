@@ -1,10 +1,6 @@
 """Rules about the log of a cluster and the requests that change it; see ``checkers.py``."""
 
-from system_tests.cluster.events import (
-    Acknowledged,
-    Asked,
-    Committed,
-)
+from system_tests.cluster.events import Acknowledged, Asked, Committed
 from system_tests.cluster.rules.evidence import Evidence
 
 

@@ -6,11 +6,7 @@ from system_tests.sim.world.consumer import beat
 from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions
 from system_tests.sim.world.disk import StateRates
 from system_tests.sim.world.leading import lead
-from system_tests.sim.world.observing import (
-    has_forgotten,
-    rested,
-    routed_by,
-)
+from system_tests.sim.world.observing import has_forgotten, rested, routed_by
 from system_tests.sim.world.remembered import forget_answers
 from system_tests.sim.world.settling import SETTLE_MS, settle_world
 from system_tests.sim.world.setup import (

@@ -32,9 +32,7 @@ from system_tests.cluster.machines.controller import (
     UpdateAsked,
     controller_step,
 )
-from system_tests.cluster.machines.replica import (
-    MinimumRecord,
-)
+from system_tests.cluster.machines.replica import MinimumRecord
 
 
 def node(node_id, series="4.0", role=Role.BROKER):

@@ -4,12 +4,7 @@ import pytest
 
 from probing.features import METADATA_VERSION, FinalizedLevels, UpdateKind
 from system_tests.cluster import check_kraft
-from system_tests.cluster.events import (
-    Acknowledged,
-    Committed,
-    Published,
-    Started,
-)
+from system_tests.cluster.events import Acknowledged, Committed, Published, Started
 from system_tests.cluster.nodes.clients import group_levels_of
 from system_tests.cluster.nodes.programs import Start
 from system_tests.sim import Adopted, Answered, Looked

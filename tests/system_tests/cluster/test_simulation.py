@@ -27,12 +27,8 @@ from system_tests.cluster.events import (
     Started,
     Stopped,
 )
-from system_tests.cluster.machines.content import (
-    KAFKA_CONTENT,
-)
-from system_tests.cluster.machines.replica import (
-    MinimumRecord,
-)
+from system_tests.cluster.machines.content import KAFKA_CONTENT
+from system_tests.cluster.machines.replica import MinimumRecord
 
 SEEDS = range(8)
 ROOT = Path(__file__).resolve().parents[3]

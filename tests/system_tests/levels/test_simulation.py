@@ -9,13 +9,7 @@ from assignor.embedding import ProcessDirectory
 from assignor.stores.persisted import PROCESS_NAME
 from probing.features import ASSIGNMENT_PROTOCOL, PERSISTENT_METADATA
 from probing.persisted_formats import PersistedSettings
-from system_tests.levels import (
-    BACK,
-    LevelOperator,
-    LevelsOptions,
-    levels_lines,
-    run_levels,
-)
+from system_tests.levels import BACK, LevelOperator, LevelsOptions, levels_lines, run_levels
 from system_tests.sim import (
     Adopted,
     Answered,

@@ -4,11 +4,7 @@ import pytest
 
 from probing import ReleaseError
 from system_tests.engine import OptionError, Scheduler
-from system_tests.sim import (
-    BounceOptions,
-    plan_bounce,
-    run_bounce,
-)
+from system_tests.sim import BounceOptions, plan_bounce, run_bounce
 from system_tests.sim.draws import draw
 from system_tests.sim.world.behaviour import behaviour_of
 

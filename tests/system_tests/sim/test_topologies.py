@@ -2,13 +2,7 @@
 
 import pytest
 
-from system_tests.sim import (
-    BounceOptions,
-    Started,
-    outcome_document,
-    outcome_lines,
-    run_bounce,
-)
+from system_tests.sim import BounceOptions, Started, outcome_document, outcome_lines, run_bounce
 from system_tests.topology_changes import ChangeKind
 from tests.nightly import sample
 
