@@ -2,7 +2,7 @@
 
 from system_tests.engine.checkers import Broken, Checker, Finished, check_event, check_events
 from system_tests.engine.scheduler import Pending, Scheduler
-from system_tests.engine.seeds import Chunk, Failure, OptionError, Outcome, check_seeds, run_fleet
+from system_tests.engine.seeds import Chunk, Failure, OptionError, Outcome, run_fleet
 from system_tests.engine.simulation import Actor, Handler, Simulation
 
 __all__ = [
@@ -20,6 +20,5 @@ __all__ = [
     "Simulation",
     "check_event",
     "check_events",
-    "check_seeds",
     "run_fleet",
 ]
