@@ -1,6 +1,7 @@
 """The next subscription of a member, as a value and as bytes."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from assignor.errors import MemberRefused
 from assignor.rebalance.blobs import write_subscription
@@ -18,7 +19,14 @@ from encoding import (
     partition_ranges,
     view_reference,
 )
-from probing import EARLIEST_NATIVE_VERSION, MemberModel, Refuse, Release, subscription_version
+from probing import (
+    EARLIEST_NATIVE_VERSION,
+    MemberModel,
+    Refuse,
+    Release,
+    SubscriptionVersion,
+    subscription_version,
+)
 
 _OFFSET_SUMS_SINCE = 7
 _UNIQUE_FIELD_SINCE = 8
@@ -59,26 +67,10 @@ def written_subscription(
     if isinstance(version, Refuse):
         raise MemberRefused(version.why)
     restores = stateful_tasks(restoring, topology.subtopologies)
-    native, is_body = None, not version.has_trailer
-    if version.native is not None:
-        held = None if has.view is None else view_reference(has.view)
-        native = NativeSubscription(
-            version=version.used if is_body else version.native,
-            latest_supported_version=version.latest_supported if is_body else version.native,
-            instance_id=identity.instance_id,
-            rack=identity.rack,
-            sizes=has.sizes,
-            owned_partitions=partition_ranges(owned_partitions),
-            owned_generation=owned_generation,
-            nonce=number + 1,
-            view_epoch=-1 if held is None else held.epoch,
-            view_checksum=0 if held is None else held.checksum,
-            pinned_version=version.used if version.pinned else None,
-            feature_ranges={**supported_ranges(has.state.all_versions), **topology.ranges()},
-            adopted_levels=has.state.levels.levels,
-            adopted_epoch=has.state.levels.epoch,
-            **topology.reported(),
-        )
+    native = _native_part(version, has, identity, topology, number=number)
+    if native is not None:
+        ranges = partition_ranges(owned_partitions)
+        native = replace(native, owned_partitions=ranges, owned_generation=owned_generation)
     value = Subscription(
         version=version.used,
         latest_supported_version=version.latest_supported,
@@ -95,6 +87,36 @@ def written_subscription(
     seen = _seen_by_jvm_leaders(value, topology.subtopologies)
     data = write_subscription(value, kafka_offset_sums=seen)
     return value, data + _changing_byte(value, release, number)
+
+
+def _native_part(
+    version: SubscriptionVersion,
+    has: Adopted,
+    identity: MemberIdentity,
+    topology: OwnTopology,
+    *,
+    number: int,
+) -> NativeSubscription | None:
+    """Return the native part, for the body or for the trailer behind Kafka's fields."""
+    if version.native is None:
+        return None
+    held = None if has.view is None else view_reference(has.view)
+    levels, is_body = has.state.levels, not version.has_trailer
+    return NativeSubscription(
+        version=version.used if is_body else version.native,
+        latest_supported_version=version.latest_supported if is_body else version.native,
+        instance_id=identity.instance_id,
+        rack=identity.rack,
+        sizes=has.sizes,
+        nonce=number + 1,
+        view_epoch=-1 if held is None else held.epoch,
+        view_checksum=0 if held is None else held.checksum,
+        pinned_version=version.used if version.pinned else None,
+        feature_ranges={**supported_ranges(has.state.all_versions), **topology.ranges()},
+        adopted_levels=levels.levels,
+        adopted_epoch=levels.epoch,
+        **topology.reported(),
+    )
 
 
 def _seen_by_jvm_leaders(

@@ -87,8 +87,7 @@ class ClientMember:
 
     def rejoin(self) -> None:
         """Ask for a rebalance, as the timer of a probing rebalance does."""
-        followups = self.assignor._membership.followups  # noqa: SLF001 no client has a public way
-        followups.request_rejoin()
+        self.assignor.driver.timer.request_rejoin()
 
     def _observe(self, observation: Observation) -> None:
         if isinstance(observation, AssignmentTaken):
