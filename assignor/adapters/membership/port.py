@@ -31,10 +31,10 @@ for callbacks |
 - *Poll loops.* `check_member` after each poll ends the loop of a member that has failed; the loop
   then leaves the group. `has_left` tells it whether that has happened already.
 
-A port's methods never raise, never wait, and call nothing back. `request_rejoin`, `is_rebalancing`
-and `start_timer` are called on any thread, with a lock of the driver held; `unheard_s` on any
-thread; the others from `join` to `take`. `tests/assignor/adapters/contract/test_ports.py` is what
-every client passes.
+A port's methods never raise, never wait, and call nothing back. `request_rejoin`, `is_rebalancing`,
+`start_timer` and `unheard_s` are called on any thread, `is_rebalancing` and `start_timer` with a
+lock of the driver held; the others from `join` to `take`. Every client passes the suite in
+`tests/assignor/adapters/contract/ports/`, also an invented one of 150 lines that is beside it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
