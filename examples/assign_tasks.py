@@ -8,8 +8,8 @@ from assignor import (
     Topology,
     group_state,
     high_availability,
-    plan_tasks,
 )
+from assignor.topology import plan_tasks
 
 topology = (
     Topology()

@@ -14,7 +14,6 @@ from uuid import UUID
 
 from assignor import (
     AssignmentConfig,
-    GroupAnswer,
     GroupMember,
     LeaderKnowledge,
     LeaderSettings,
@@ -22,8 +21,9 @@ from assignor import (
     StreamsMember,
     Topology,
     assign_group,
-    find_strategy,
 )
+from assignor.placement import find_strategy
+from assignor.rebalance import GroupAnswer
 from assignor.topology import content_fingerprint
 from encoding import (
     Subscription,

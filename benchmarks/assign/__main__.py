@@ -17,7 +17,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Column, Table
 
-from assignor import find_strategy, read_problem, sticky
+from assignor import read_problem, sticky
+from assignor.placement import find_strategy
 from benchmarks.assign import speed
 from benchmarks.assign.bounds import least_handoffs, limits
 from benchmarks.assign.oracles import oracles, port

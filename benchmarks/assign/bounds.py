@@ -22,7 +22,8 @@ from ortools.graph.python import max_flow, min_cost_flow
 from rich.console import Console
 from rich.table import Table
 
-from assignor import find_strategy, read_problem
+from assignor import read_problem
+from assignor.placement import find_strategy
 from assignor.placement.bands import thread_bands
 from assignor.placement.racks.optimise import rack_costs
 from assignor.problems import LagMemory

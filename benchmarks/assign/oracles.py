@@ -6,14 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from assignor import (
-    AssignmentConfig,
-    ClientInput,
-    find_strategy,
-    group_state,
-    high_availability,
-    sticky,
-)
+from assignor import AssignmentConfig, ClientInput, group_state, high_availability, sticky
+from assignor.placement import find_strategy
 from assignor.problems.files import read_problem, result_of
 from assignor.problems.rounds import play, totals
 from benchmarks.assign.bounds import least_handoffs

@@ -20,7 +20,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from assignor import AssignmentConfig, GroupState, TaskId, find_strategy
+from assignor import AssignmentConfig, GroupState, TaskId
+from assignor.placement import find_strategy
 from benchmarks.rows import at_most, say
 
 SHAPES = ("steady", "join", "leave", "lost", "restart")

@@ -15,7 +15,8 @@ from uuid import UUID
 
 import numpy as np
 
-from assignor import find_strategy, high_availability, read_problem
+from assignor import high_availability, read_problem
+from assignor.placement import find_strategy
 from assignor.placement.racks.optimise import optimize_active
 from assignor.rebalance import assign_threads
 from benchmarks.assign.racks import group

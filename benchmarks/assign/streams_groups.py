@@ -19,7 +19,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from assignor import find_strategy, read_problem
+from assignor import read_problem
+from assignor.placement import find_strategy
 from assignor.placement.streams_groups import assign_members, member_specs
 from assignor.problems import play as play_rounds
 from assignor.problems import totals

@@ -23,16 +23,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as f
 
-from assignor import (
-    AssignmentConfig,
-    ClientInput,
-    find_strategy,
-    group_state,
-    read_problem,
-    run_strategy,
-)
+from assignor import AssignmentConfig, ClientInput, group_state, read_problem, run_strategy
 from assignor.cli import make_problem
-from assignor.placement import LAG_UNKNOWN
+from assignor.placement import LAG_UNKNOWN, find_strategy
 from benchmarks.rows import at_least, at_most
 from encoding import TaskId
 from spark_assign.batch.job import place_groups

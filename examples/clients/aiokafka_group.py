@@ -4,8 +4,9 @@ import asyncio
 
 from aiokafka import AIOKafkaProducer
 
-from assignor import PartitionsByTask, TasksListener, Topology
+from assignor import TasksListener, Topology
 from assignor.adapters.aiokafka import commit_next, polled, streams_consumer
+from assignor.rebalance import PartitionsByTask
 from system_tests.broker import BrokerConfig, EmbeddedBroker
 
 RECORDS = 8

@@ -4,8 +4,9 @@ import threading
 
 from kafka import KafkaProducer
 
-from assignor import PartitionsByTask, TasksListener, Topology
+from assignor import TasksListener, Topology
 from assignor.adapters.kafka_python import commit_next, polled, streams_consumer
+from assignor.rebalance import PartitionsByTask
 from system_tests.broker import BrokerConfig, running_broker
 
 RECORDS = 8

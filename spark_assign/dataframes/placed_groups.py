@@ -14,9 +14,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from assignor import ConfigError, Strategy
+from assignor import ConfigError
 from assignor.config import config_from_mapping
-from assignor.placement import strategy_of
+from assignor.placement import Strategy, strategy_of
 from spark_assign.tables import (
     ANSWER,
     GROUP,

@@ -7,8 +7,8 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from assignor import AssignmentConfig, config_from_mapping
-from assignor.config import setting_value
+from assignor import AssignmentConfig
+from assignor.config import config_from_mapping, setting_value
 from encoding import shown
 from spark_assign.tables import BadTable
 

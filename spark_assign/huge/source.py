@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from assignor import config_from_mapping, read_problem
+from assignor import read_problem
+from assignor.config import config_from_mapping
 from assignor.problems import parse_problem
 from assignor.stores import read_snapshot
 from encoding import shown

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from assignor import AssignmentConfig, ConfigError, GroupState, config_from_mapping
-from assignor.config import setting_value
+from assignor import AssignmentConfig, ConfigError, GroupState
+from assignor.config import config_from_mapping, setting_value
 from assignor.placement import lag_warnings
 from spark_assign.tables.checks import Checks, nulls
 from spark_assign.tables.columns import (

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructField, StructType
 
-from assignor import GroupState, Strategy
-from assignor.placement import strategy_of
+from assignor import GroupState
+from assignor.placement import Strategy, strategy_of
 from encoding import shown
 from spark_assign.tables import Groups, Reject, guarded, printable_name
 from spark_assign.whatif.measures import COUNTED, LOADS, RESTORE_RATE, measures

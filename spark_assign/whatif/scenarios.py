@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from assignor import ConfigError, GroupState, Strategy, config_from_mapping, named_strategy
-from assignor.config import setting_texts, setting_value
-from assignor.placement import NOBODY
+from assignor import ConfigError, GroupState, named_strategy
+from assignor.config import config_from_mapping, setting_texts, setting_value
+from assignor.placement import NOBODY, Strategy
 from assignor.problems import Event, Problem, ProblemError, Round, Schedule, play, play_problem
 from encoding import RebalanceError
 from probing import UpgradePath, find_release, upgrade_path

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from assignor import GroupState, Strategy
-from assignor.placement import run_with_trace, strategy_name, strategy_of
+from assignor import GroupState
+from assignor.placement import Strategy, run_with_trace, strategy_name, strategy_of
 from assignor.problems import measures_of
 from spark_assign.tables import POSITION, Answer, Position, Reject, batch_of, guarded, states_of
 

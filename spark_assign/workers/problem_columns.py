@@ -12,7 +12,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from assignor import AssignmentConfig, GroupState, config_from_mapping
+from assignor import AssignmentConfig, GroupState
+from assignor.config import config_from_mapping
 from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, NOBODY, lag_warnings
 from encoding import RebalanceError, TaskId
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Final
 
-from assignor import DictStore, Observation, RunningTasks, TaskState, Topology
+from assignor import DictStore, RunningTasks, TaskState, Topology
 from assignor.adapters import aiokafka, confluent, kafka_python
 from assignor.embedding import JSON, TEXT
-from assignor.observe import AssignmentTaken
+from assignor.observe import AssignmentTaken, Observation
 from encoding import TaskId
 
 CLIENTS: Final = ("kafka-python", "aiokafka", "confluent")

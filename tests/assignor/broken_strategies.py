@@ -4,7 +4,8 @@ import sys
 
 import numpy as np
 
-from assignor import TaskAssignment, TaskAssignmentError, sticky
+from assignor import TaskAssignment, sticky
+from assignor.errors import TaskAssignmentError
 
 
 def valid(state):

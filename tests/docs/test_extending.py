@@ -6,7 +6,7 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from assignor import AssignmentError
+from assignor.placement import AssignmentError
 from tests.docs.pages import ROOT
 
 PAGE = (ROOT / "docs/extending.md").read_text(encoding="utf-8")

@@ -18,8 +18,8 @@ from tests.project.checkout import ROOT, files
 PACKAGES = ("encoding", "probing", "assignor", "spark_assign", "system_tests")
 MODULES_IN_A_FOLDER = 16
 NAMES_OF_A_FRONT_DOOR = 60
-# The one place that applications import from: what its parts export for them, together.
-NAMES_FOR_APPLICATIONS = 90
+# What an application needs first.
+NAMES_FOR_APPLICATIONS = 30
 OF_A_FAMILY = 3
 
 

@@ -3,15 +3,8 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from assignor import (
-    AssignmentConfig,
-    GroupState,
-    PartitionsByTask,
-    TaskAssignment,
-    TasksListener,
-    Topology,
-    sticky,
-)
+from assignor import AssignmentConfig, GroupState, TaskAssignment, TasksListener, Topology, sticky
+from assignor.rebalance import PartitionsByTask
 from encoding import (
     Assignment,
     FutureSubscription,

@@ -120,6 +120,8 @@ class StreamsAssignor(EmbeddedMember):
         """
         self._check_asked_by(attached=self._port is None or self._port.is_joining())
         user_data, member = self._driver.join(), self._driver.member
+        if self._port is not None and not self.is_cooperative:
+            self._port.drop_assignment()
         return ConsumerProtocolSubscription(
             version=consumer_version(member.leader.release),
             topics=sorted(topics),

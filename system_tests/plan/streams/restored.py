@@ -8,7 +8,8 @@ from uuid import UUID
 
 import numpy as np
 
-from assignor import GroupState, TaskAssignmentError, named_strategy, run_strategy
+from assignor import GroupState, named_strategy, run_strategy
+from assignor.errors import TaskAssignmentError
 from assignor.placement import LAG_UNKNOWN, NOBODY
 from assignor.placement.streams_groups import MemberSpec, assign_members, member_specs
 from assignor.problems import ProblemError

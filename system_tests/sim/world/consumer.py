@@ -7,8 +7,9 @@ and leaves messages on their way. What a thread does with its leader's answer is
 from dataclasses import replace
 from typing import Any
 
-from assignor import LeaderRefused, MemberRefused, TaskAssignmentError, TasksHeld
-from assignor.rebalance import NO_CLAIMS
+from assignor import MemberRefused
+from assignor.errors import LeaderRefused, TaskAssignmentError
+from assignor.rebalance import NO_CLAIMS, TasksHeld
 from encoding import encode_subscription
 from probing import (
     NO_REBALANCE,

@@ -8,16 +8,9 @@ member that gives partitions up knew of it (KAFKA-9821).
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from assignor import (
-    GroupAnswer,
-    GroupMember,
-    LeaderKnowledge,
-    LeaderSettings,
-    Strategy,
-    assign_group,
-    find_strategy,
-)
-from assignor.rebalance import MemberAnswer
+from assignor import GroupMember, LeaderKnowledge, LeaderSettings, assign_group
+from assignor.placement import Strategy, find_strategy
+from assignor.rebalance import GroupAnswer, MemberAnswer
 from assignor.topology import CarriedTopologies
 from encoding import TaskId
 from probing import Content, Release

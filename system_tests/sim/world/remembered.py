@@ -10,7 +10,8 @@ from functools import wraps
 
 import numpy as np
 
-from assignor import GroupState, Strategy, TaskAssignment
+from assignor import GroupState, TaskAssignment
+from assignor.placement import Strategy
 
 _KEPT = 8_192
 _ANSWERS: dict[Hashable, TaskAssignment] = {}

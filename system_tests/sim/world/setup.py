@@ -6,16 +6,9 @@ from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from assignor import (
-    AssignmentConfig,
-    MemberIdentity,
-    StreamsMember,
-    Subtopology,
-    Topology,
-    plan_tasks,
-)
+from assignor import AssignmentConfig, MemberIdentity, StreamsMember, Topology
 from assignor.rebalance import GROUP_RECORD_LIMIT
-from assignor.topology import CarriedTopologies, content_fingerprint
+from assignor.topology import CarriedTopologies, Subtopology, content_fingerprint, plan_tasks
 from encoding import TaskId, TopicPartition
 from system_tests.coordinator import CoordinatorConfig
 from system_tests.sim.world.behaviour import behaviour_of

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Self
 from uuid import UUID
 
-from assignor import MemberIdentity, StreamsMember, Subtopology
+from assignor import MemberIdentity, StreamsMember
 from assignor.rebalance import (
     NEW_PACE,
     NO_CLAIMS,
@@ -21,7 +21,7 @@ from assignor.rebalance import (
     StalledCopies,
     TopologyMemory,
 )
-from assignor.topology import CarriedTopologies
+from assignor.topology import CarriedTopologies, Subtopology
 from encoding import TaskId, TopicPartition
 from probing.topologies import Reached
 from system_tests.coordinator import NO_GENERATION, UNKNOWN_MEMBER_ID, JoinGroup

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from assignor import CopartitionMismatch, Topology, group_state
+from assignor import Topology, group_state
 from assignor.embedding import (
     ClusterWatch,
     InternalTopicManager,
     InternalTopicSettings,
     lags_or_prior,
 )
+from assignor.errors import CopartitionMismatch
 from assignor.placement.state import ClientInput
 from encoding import TaskId
 from tests.assignor.embedding.clusters import CHANGELOG, PARTS, Cluster

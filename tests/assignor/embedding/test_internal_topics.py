@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from assignor import ConfigError, Topology, plan_tasks
+from assignor import ConfigError, Topology
 from assignor.embedding import (
     ExistingTopic,
     InternalTopicSettings,
@@ -15,6 +15,7 @@ from assignor.embedding import (
     setting_warnings,
     topic_problem,
 )
+from assignor.topology import plan_tasks
 from encoding import TaskId, TopicPartition
 
 REPARTITIONED = (

@@ -7,7 +7,7 @@ from aiokafka import errors as aio_errors
 from kafka import TopicPartition as ClientPartition
 from kafka import errors as kp_errors
 
-from assignor import ConfigError, LeaderRefused, UnreadableRecord
+from assignor import ConfigError, UnreadableRecord
 from assignor.embedding import ClusterUnavailable, ListenerFailed, LostPosition, MemberStopped
 from assignor.embedding.loops import (
     CLOSED,
@@ -19,6 +19,7 @@ from assignor.embedding.loops import (
     log_late_commit,
     passed_over,
 )
+from assignor.errors import LeaderRefused
 from assignor.stores import StoreError
 from encoding import TopicPartition
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2 as reference
 
-from assignor import MissingSourceTopic
 from assignor.embedding import key_hosts, murmur2, partition_for_key
+from assignor.errors import MissingSourceTopic
 from assignor.rebalance.routing_view import Routing
 from encoding import HostInfo, PartitionsByHost, TopicPartition
 

@@ -13,7 +13,6 @@ from assignor import (
     AssignmentConfig,
     ClientInput,
     TaskAssignment,
-    find_strategy,
     group_state,
     run_strategy,
     validate,
@@ -22,7 +21,7 @@ from assignor.explain.actives import active_reason
 from assignor.explain.candidate_clients import candidates
 from assignor.explain.copies import copy_reason, dropped, dropped_reason
 from assignor.explain.facts import facts_of, trace_of
-from assignor.placement import LAG_RUNNING
+from assignor.placement import LAG_RUNNING, find_strategy
 from encoding import TaskId
 from tests.assignor.explain.groups import ACTIVE_CLAIMS, COPY_CLAIMS, TaskFacts, draw_group
 from tests.nightly import examples

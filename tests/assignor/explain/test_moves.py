@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignor import ClientInput, find_strategy, group_state
+from assignor import ClientInput, group_state
 from assignor.explain.facts import facts_of
 from assignor.explain.moves import diff_of, joined
 from assignor.explain.read_back import answer_of, regrouped
-from assignor.placement import LAG_RUNNING, NOBODY
+from assignor.placement import LAG_RUNNING, NOBODY, find_strategy
 from assignor.problems.values import ProblemError
 from encoding import TaskId
 from tests.assignor.explain.groups import draw_group

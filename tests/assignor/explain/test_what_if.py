@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignor import find_strategy, high_availability, validate
+from assignor import high_availability, validate
 from assignor.explain.facts import facts_of
 from assignor.explain.what_if import changes, with_copy, without_client
-from assignor.placement import LAG_RUNNING, NOBODY
+from assignor.placement import LAG_RUNNING, NOBODY, find_strategy
 from tests.assignor.explain.groups import draw_group
 from tests.nightly import examples
 

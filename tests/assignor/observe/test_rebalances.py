@@ -5,7 +5,7 @@ import logging
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from assignor import Outcome, RebalanceHook
+from assignor import RebalanceHook
 from assignor.observe import (
     AnswerHandled,
     AnswerRefused,
@@ -14,6 +14,7 @@ from assignor.observe import (
     AssignmentTaken,
     MemberFailed,
     MembershipLost,
+    Outcome,
     RebalanceWatch,
     RejoinRequested,
     SubscriptionWritten,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from assignor import AssignmentConfig, ConfigError, config_from_mapping
-from assignor.config import setting_value
+from assignor import AssignmentConfig, ConfigError
+from assignor.config import config_from_mapping, setting_value
 
 
 def test_both_spellings_are_read():

@@ -5,14 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor import (
-    AssignmentConfig,
-    ClientInput,
-    TaskAssignmentError,
-    group_state,
-    sticky,
-    validate,
-)
+from assignor import AssignmentConfig, ClientInput, group_state, sticky, validate
+from assignor.errors import TaskAssignmentError
 from assignor.placement import LAG_UNKNOWN
 from assignor.placement.bands import quotas
 from encoding import TaskId

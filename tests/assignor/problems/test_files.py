@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from assignor import ConfigError, TaskAssignment, TaskAssignmentError, read_problem, sticky
+from assignor import ConfigError, TaskAssignment, read_problem, sticky
+from assignor.errors import TaskAssignmentError
 from assignor.placement import LAG_RUNNING, LAG_UNKNOWN
 from assignor.problems import LagMemory, ProblemError, parse_problem, play_problem, result_of
 from encoding import TaskId

@@ -4,7 +4,8 @@ from uuid import UUID
 
 import pytest
 
-from assignor import MemberIdentity, StreamsMember, Subtopology
+from assignor import MemberIdentity, StreamsMember
+from assignor.topology import Subtopology
 from encoding import Assignment, NativeAssignment, TaskId, TopicPartition, encode_assignment
 from probing import find_release
 from tests.costs import cost_of

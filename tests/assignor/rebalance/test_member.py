@@ -5,7 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from assignor import MemberIdentity, MemberRefused, StreamsMember, Subtopology
+from assignor import MemberIdentity, MemberRefused, StreamsMember
+from assignor.topology import Subtopology
 from encoding import (
     Assignment,
     NativeAssignment,

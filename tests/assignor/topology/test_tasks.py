@@ -2,8 +2,9 @@
 
 import pytest
 
-from assignor import CopartitionMismatch, Topology, plan_tasks
-from assignor.errors import PartitionCountUnknown
+from assignor import Topology
+from assignor.errors import CopartitionMismatch, PartitionCountUnknown
+from assignor.topology import plan_tasks
 from encoding import TaskId, TopicPartition
 
 

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from assignor import find_strategy, read_problem
+from assignor import read_problem
+from assignor.placement import find_strategy
 from assignor.problems import parse_problem, result_of
 from spark_assign.tables.convert import GROUP_ARROW, group_batch
 

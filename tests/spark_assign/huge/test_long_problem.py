@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from assignor import ConfigError, TaskAssignmentError, read_problem
+from assignor import ConfigError, read_problem
 from assignor.cli import make_problem
+from assignor.errors import TaskAssignmentError
 from assignor.problems import parse_problem
 from spark_assign.huge.lines.problem import read_long_problem
 from spark_assign.huge.lines.rows import client_array, task_batches

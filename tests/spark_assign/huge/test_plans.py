@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignor import find_strategy, high_availability, thread_bands, validate
+from assignor import high_availability, thread_bands, validate
+from assignor.placement import find_strategy
 from assignor.problems import measures_of, moves_of, play, totals
 from spark_assign.huge.checks import too_many_subtopologies
 from spark_assign.huge.worker.answer import COSTS

@@ -4,8 +4,9 @@ import json
 
 from click.testing import CliRunner
 
-from assignor import find_strategy, read_problem
+from assignor import read_problem
 from assignor.cli import make_problem
+from assignor.placement import find_strategy
 from spark_assign.cli.main import main
 from spark_assign.whatif.measures import measures
 from spark_assign.whatif.scenarios import case_of, parse_scenarios, subjects

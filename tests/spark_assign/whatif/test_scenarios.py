@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from assignor import ConfigError, find_strategy, read_problem, validate
+from assignor import ConfigError, read_problem, validate
+from assignor.placement import find_strategy
 from assignor.problems import ProblemError
 from probing import ReleaseError
 from spark_assign.whatif.measures import cross_rack, measures

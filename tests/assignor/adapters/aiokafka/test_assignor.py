@@ -10,10 +10,11 @@ from aiokafka.coordinator.protocol import (
     ConsumerProtocolMemberMetadata,
 )
 
-from assignor import ConfigError, CopartitionMismatch, TasksHeld, TasksListener, Topology
+from assignor import ConfigError, TasksListener, Topology
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.coordinator import owned_in
 from assignor.adapters.membership import followups
+from assignor.errors import CopartitionMismatch
 from assignor.observe import (
     AnswerHandled,
     AnswersDecided,
@@ -21,6 +22,7 @@ from assignor.observe import (
     MembershipLost,
     SubscriptionWritten,
 )
+from assignor.rebalance import TasksHeld
 from encoding import (
     Assignment,
     TaskId,

@@ -8,8 +8,9 @@ from kafka.protocol.consumer.metadata import (
     ConsumerProtocolAssignment,
 )
 
-from assignor import ConfigError, CopartitionMismatch, LeaderRefused, TasksListener, Topology
+from assignor import ConfigError, TasksListener, Topology
 from assignor.adapters.kafka_python import StreamsAssignor
+from assignor.errors import CopartitionMismatch, LeaderRefused
 from assignor.observe import (
     AnswerHandled,
     AnswersDecided,

@@ -5,9 +5,10 @@ from uuid import UUID
 
 import pytest
 
-from assignor import MissingSourceTopic, TasksListener, Topology, TopologyError
+from assignor import TasksListener, Topology, TopologyError
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.embedding import InternalTopicManager, ProcessDirectory, internal_topic_manager
+from assignor.errors import MissingSourceTopic
 from assignor.stores import StoreError
 from assignor.stores.persisted import PROCESS_NAME
 from encoding import AssignorError, HostInfo, TaskId, decode_subscription

@@ -5,7 +5,8 @@ import logging
 import pytest
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
-from assignor import LoggingHook, Outcome, RebalanceHook
+from assignor import RebalanceHook
+from assignor.observe import LoggingHook, Outcome
 from encoding import TaskId, decode_subscription
 from probing import ReleaseError
 from tests.assignor.adapters.membership.cooperative import Member, rebalance

@@ -9,7 +9,7 @@ from typing import get_type_hints
 
 import pytest
 
-from assignor import AssignmentConfig, ConfigError, LoggingHook, RunningTasks, Topology
+from assignor import AssignmentConfig, ConfigError, RunningTasks, Topology
 from assignor.adapters.aiokafka import StreamsAssignor as AiokafkaAssignor
 from assignor.adapters.aiokafka import streams_consumer as aiokafka_consumer
 from assignor.adapters.kafka_python import StreamsAssignor, streams_consumer
@@ -20,6 +20,7 @@ from assignor.adapters.membership import (
     member_options,
 )
 from assignor.embedding import InternalTopicSettings
+from assignor.observe import LoggingHook
 from assignor.option_fields import option_text
 
 TOPOLOGY = Topology().add_source("lines", topics=["lines"])

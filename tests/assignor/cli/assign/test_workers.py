@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("clock")
 COMMAND = [sys.executable, "-m", "assignor.entry", "assign"]
 STRATEGY = """
 import os, signal, time
-from assignor import find_strategy
+from assignor.placement import find_strategy
 
 def of_client(state):
     if "killed" in state.clients:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from assignor import ConfigError, MissingSourceTopic
+from assignor import ConfigError
 from assignor.embedding.serving import QueryLimits, QueryServer
+from assignor.errors import MissingSourceTopic
 from tests.assignor.embedding.clusters import until
 from tests.assignor.embedding.serving.members import COUNTS, HERE, LIMIT_S, WRONG, Peer
 

@@ -5,24 +5,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignor import (
-    AssignmentConfig,
+from assignor import AssignmentConfig, ClientInput, TaskAssignment, group_state, run_strategy
+from assignor.errors import TaskAssignmentError
+from assignor.placement import (
+    LAG_RUNNING,
+    LAG_UNKNOWN,
+    STRATEGIES,
     AssignmentError,
-    ClientInput,
     ClientTasks,
     InvalidAssignment,
-    TaskAssignment,
-    TaskAssignmentError,
+    TaskPlaces,
     assignment_from,
     by_client,
     by_task,
     client_inputs,
     find_strategy,
-    group_state,
     nearest_caught_up_client,
-    run_strategy,
 )
-from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, STRATEGIES, TaskPlaces
 from encoding import TaskId
 from tests.assignor.explain.groups import draw_group
 

@@ -10,15 +10,14 @@ from assignor import (
     ClientInput,
     ConfigError,
     TaskAssignment,
-    TaskAssignmentError,
-    find_strategy,
     group_state,
     named_strategy,
     run_strategy,
     sticky,
     validate,
 )
-from assignor.placement import STRATEGIES
+from assignor.errors import TaskAssignmentError
+from assignor.placement import STRATEGIES, find_strategy
 from encoding import TaskId
 from tests.assignor import broken_strategies
 from tests.assignor.broken_strategies import ANSWERING, RAISING

@@ -8,15 +8,13 @@ from assignor import (
     ClientInput,
     ConfigError,
     default_standbys,
-    fallback_prior,
-    find_strategy,
     group_state,
     high_availability,
     identity,
     sticky,
     validate,
 )
-from assignor.placement import LAG_RUNNING, STRATEGIES
+from assignor.placement import LAG_RUNNING, STRATEGIES, fallback_prior, find_strategy
 from encoding import TaskId
 
 TASKS = [TaskId(s, p) for s in range(2) for p in range(4)]

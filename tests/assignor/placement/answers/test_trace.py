@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignor import TaskAssignmentError, find_strategy, identity, run_strategy
-from assignor.placement import NOBODY, STRATEGIES, Trace, run_with_trace
+from assignor import identity, run_strategy
+from assignor.errors import TaskAssignmentError
+from assignor.placement import NOBODY, STRATEGIES, Trace, find_strategy, run_with_trace
 from assignor.placement.actives import homes
 from tests.assignor.explain.groups import draw_group
 from tests.nightly import examples

@@ -3,16 +3,9 @@
 import numpy as np
 import pytest
 
-from assignor import (
-    AssignmentError,
-    ClientInput,
-    InvalidAssignment,
-    TaskAssignment,
-    TaskAssignmentError,
-    group_state,
-    run_strategy,
-    validate,
-)
+from assignor import ClientInput, TaskAssignment, group_state, run_strategy, validate
+from assignor.errors import TaskAssignmentError
+from assignor.placement import AssignmentError, InvalidAssignment
 from encoding import TaskId
 
 TASKS = [TaskId(0, p) for p in range(3)]

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from assignor import find_strategy
+from assignor.placement import find_strategy
 from benchmarks.assign.shapes import after, settled_group
 
 TASKS, TASKS_A_CLIENT, GROWTH = 2_500, 3, 2.3

@@ -5,15 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignor import (
-    AssignmentConfig,
-    ClientInput,
-    TaskAssignment,
-    TaskAssignmentError,
-    group_state,
+from assignor import AssignmentConfig, ClientInput, TaskAssignment, group_state, validate
+from assignor.errors import TaskAssignmentError
+from assignor.placement.racks import (
     optimize_rack_aware_active_tasks,
     optimize_rack_aware_standby_tasks,
-    validate,
 )
 from encoding import TaskId
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from assignor import TaskAssignment, find_strategy
+from assignor import TaskAssignment
+from assignor.placement import find_strategy
 from assignor.placement.final_places import targets, with_rack_costs
 from assignor.placement.racks import many_racks
 from benchmarks.assign.shapes import after, settled_group

@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 
-from assignor import AssignmentConfig, ClientInput, TaskAssignmentError, TaskId, group_state
+from assignor import AssignmentConfig, ClientInput, TaskId, group_state
+from assignor.errors import TaskAssignmentError
 from assignor.placement import LAG_RUNNING, run_strategy, validate
 from assignor.placement.jvm.java_collections import string_map_order
 from assignor.placement.streams_groups import (

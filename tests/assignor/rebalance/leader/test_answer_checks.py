@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from assignor import LeaderKnowledge, TaskAssignmentError, plan_tasks
+from assignor import LeaderKnowledge
+from assignor.errors import TaskAssignmentError
 from assignor.rebalance.leader import assign
 from assignor.rebalance.leader.answer_bytes import write_answers
 from assignor.rebalance.leader.answer_checks import check_answers
+from assignor.topology import plan_tasks
 from encoding import KNOWN_VERSIONS, TaskId, TopicPartition
 from tests.assignor.rebalance.groups import TOPOLOGY, Group
 

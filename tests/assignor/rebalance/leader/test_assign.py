@@ -5,16 +5,15 @@ import pytest
 
 from assignor import (
     AssignmentConfig,
-    CopartitionMismatch,
     GroupMember,
     LeaderKnowledge,
-    LeaderRefused,
     LeaderSettings,
     TaskAssignment,
     Topology,
     assign_group,
     sticky,
 )
+from assignor.errors import CopartitionMismatch, LeaderRefused
 from assignor.rebalance import answered_persistent_version
 from assignor.topology.tasks import SubtopologyWaits
 from encoding import NO_REBALANCE, AssignorError, TaskId, TopicPartition, decode_assignment

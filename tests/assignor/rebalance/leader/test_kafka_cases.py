@@ -15,8 +15,8 @@ from assignor import (
     LeaderSettings,
     Topology,
     assign_group,
-    find_strategy,
 )
+from assignor.placement import find_strategy
 from assignor.rebalance import assign_threads
 from encoding import Subscription, TaskId, TaskOffsetSums, TopicPartition, encode_subscription
 from probing import find_release

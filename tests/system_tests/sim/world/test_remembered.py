@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from assignor import ClientInput, TaskId, find_strategy, group_state, run_strategy
+from assignor import ClientInput, TaskId, group_state, run_strategy
+from assignor.placement import find_strategy
 from system_tests.sim.world.remembered import forget_answers, remembered
 
 TASKS = [TaskId(0, number) for number in range(4)]
