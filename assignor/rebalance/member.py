@@ -29,7 +29,7 @@ from probing import (
     LevelsPolled,
     MemberState,
     Release,
-    begin_subscription,
+    go_by,
     member_step,
     start_member,
 )
@@ -184,7 +184,7 @@ class Member:
                 (KAFKA-8649), or cannot meet a finalized level.
             EncodeError: a value does not fit on the wire.
         """
-        self.state = begin_subscription(self.state)
+        self.state = go_by(self.state, self.state.polled)
         owned, number = tuple(owned_partitions), self._unique + 1
         value, data = written_subscription(
             self._adopted(),

@@ -115,13 +115,15 @@ class MemberIdentity:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "user_endpoint", checked_endpoint(self.user_endpoint))
+        instance = self.instance_id
+        is_name = instance is None or (isinstance(instance, str) and is_topic_name(instance))
         for name, value, wanted, is_right in (
-            ("process_id", self.process_id, "a uuid.UUID", _is_process),
-            ("client_tags", self.client_tags, _TAGS_WANTED, _are_tags),
-            ("rack", self.rack, f"text of up to {_RACK_BYTES} bytes", _is_rack),
-            ("group_instance_id", self.instance_id, _NAME_WANTED, _is_instance),
+            ("process_id", self.process_id, "a uuid.UUID", isinstance(self.process_id, UUID)),
+            ("client_tags", self.client_tags, _TAGS_WANTED, _are_tags(self.client_tags)),
+            ("rack", self.rack, f"text of up to {_RACK_BYTES} bytes", _is_rack(self.rack)),
+            ("group_instance_id", instance, _NAME_WANTED, is_name),
         ):
-            if not is_right(value):
+            if not is_right:
                 raise ConfigError(f"{name}={shown(repr(value))} is refused; give {wanted}")
 
     def as_static(self, instance_id: str, *, application_id: str | None) -> Self:
@@ -136,10 +138,6 @@ class MemberIdentity:
         if application_id is not None:
             process_id = uuid5(_STATIC_MEMBERS, f"{application_id}/{instance_id}")
         return replace(self, instance_id=instance_id, process_id=process_id)
-
-
-def _is_process(value: object) -> bool:
-    return isinstance(value, UUID)
 
 
 def _are_tags(value: object) -> bool:
@@ -157,10 +155,6 @@ def _is_rack(value: object) -> bool:
     if not isinstance(value, str):
         return value is None
     return len(value.encode(errors="replace")) <= _RACK_BYTES
-
-
-def _is_instance(value: object) -> bool:
-    return value is None or (isinstance(value, str) and is_topic_name(value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

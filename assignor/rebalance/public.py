@@ -8,7 +8,7 @@ from assignor.rebalance.consumer_protocol import (
     read_consumer_subscription,
     safe_consumer_subscription,
 )
-from assignor.rebalance.endpoints import checked_endpoint, parse_endpoint
+from assignor.rebalance.endpoints import parse_endpoint
 from assignor.rebalance.forms.asking import NO_TOPOLOGIES, TopologyMemory
 from assignor.rebalance.forms.carried import carried_from
 from assignor.rebalance.forms.numbering import NOT_HERE
@@ -45,17 +45,14 @@ from assignor.rebalance.member_facts import (
 from assignor.rebalance.rejoin_backoff import (
     NEW_PACE,
     AskAgain,
-    DropRejoin,
     End,
     Rejoin,
     RejoinLater,
     RejoinPace,
-    Report,
     Step,
     steps_after,
 )
 from assignor.rebalance.routing_view import HostMap, Routing, ServedByHost
-from assignor.rebalance.threads import assign_threads
 
 StreamsMember = Member
 """The member's public name, as the JVM's class is called."""
@@ -73,7 +70,6 @@ __all__ = [
     "ClaimMemory",
     "ConsumerAssignment",
     "ConsumerSubscription",
-    "DropRejoin",
     "End",
     "GroupAnswer",
     "GroupMember",
@@ -90,7 +86,6 @@ __all__ = [
     "Rejoin",
     "RejoinLater",
     "RejoinPace",
-    "Report",
     "Routing",
     "ServedByHost",
     "StalledCopies",
@@ -102,10 +97,8 @@ __all__ = [
     "TopologyMemory",
     "answered_persistent_version",
     "assign_group",
-    "assign_threads",
     "by_topic",
     "carried_from",
-    "checked_endpoint",
     "fit_group",
     "parse_endpoint",
     "protocol_bytes",

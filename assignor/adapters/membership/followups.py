@@ -15,16 +15,15 @@ from assignor.logs import line_logger
 from assignor.observe import AnswerRefused, RejoinRequested
 from assignor.rebalance import (
     AskAgain,
-    DropRejoin,
     End,
     Member,
     Rejoin,
     RejoinLater,
-    Report,
     Step,
     Taken,
     answered_persistent_version,
 )
+from probing import ClearSchedule, ReportError
 from probing.features import PERSISTENT_METADATA
 
 _log = line_logger(__name__)
@@ -160,11 +159,11 @@ def _carry_out(
             _rejoin(step, timer, reporter)
         case RejoinLater(delay_ms=delay_ms):
             timer.schedule(delay_ms)
-        case DropRejoin():
+        case ClearSchedule():
             timer.clear()
-        case Report() if taken.asks_for_shutdown:
+        case ReportError() if taken.asks_for_shutdown:
             _log.info("the whole group was asked to stop, as request_shutdown does (KIP-671)")
-        case Report(why=why):
+        case ReportError(why=why):
             reporter.report(why)
         case AskAgain(why=why, wait_ms=wait_ms):
             if wait_ms:

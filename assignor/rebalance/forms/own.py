@@ -114,7 +114,7 @@ class OwnTopology:
 
     def is_news(self, memory: Mapping[bytes, Reached], parts: Sequence[Subtopology]) -> bool:
         """Whether a level source has greater entries of any of these subtopologies."""
-        found, forms = self._credible(memory), map(content_fingerprint, parts)
+        found, forms = credible(memory, self._epoch), map(content_fingerprint, parts)
         return any(found.get(form, NEVER) > self.reached.get(form, NEVER) for form in forms)
 
     def learn(self, memory: Mapping[bytes, Reached]) -> None:
@@ -127,13 +127,13 @@ class OwnTopology:
         Entries of forms that this member neither carries nor remembers stay at the source: another
         writer there displaces nothing that the member remembers.
         """
-        self.kept = self._credible(memory)
+        self.kept = credible(memory, self._epoch)
         concerned = self._forms | self.reached.keys()
         self.learn({form: reached for form, reached in self.kept.items() if form in concerned})
 
     def why_ignored(self, memory: Mapping[bytes, Reached]) -> str:
         """Return why entries of a level source are not adopted, or ""."""
-        ignored = len(memory) - len(self._credible(memory))
+        ignored = len(memory) - len(credible(memory, self._epoch))
         if not ignored:
             return ""
         return (
@@ -145,9 +145,6 @@ class OwnTopology:
     @property
     def _epoch(self) -> int:
         return max((reached.epoch for reached in self.reached.values()), default=NEVER.epoch)
-
-    def _credible(self, memory: Mapping[bytes, Reached]) -> dict[bytes, Reached]:
-        return credible(memory, self._epoch)
 
     def taken(self, assignment: Assignment) -> Assignment:
         """Return an answer in the member's own numbering.
