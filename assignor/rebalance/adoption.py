@@ -96,7 +96,7 @@ def adopt(
         if release.is_native:
             assignment = topology.taken(assignment)
             received = replace(received, assignment=assignment)
-        held = held_tasks(assignment, partitions, topology.subtopologies)
+        held = held_tasks(assignment, partitions, topology.carried.subtopologies)
     except UnfollowableAnswer as error:
         return replace(kept, held=NO_TASKS), replace(received, failure=str(error))
     return replace(kept, held=held, routing=after.routing), received
@@ -161,7 +161,7 @@ def _adopt_unreadable(
 
 def _with_routing(before: Adopted, assignment: Assignment, topology: OwnTopology) -> Adopted:
     """Return what a member has with the view that an answer carries, if it fits."""
-    native, parts = assignment.native, topology.subtopologies
+    native, parts = assignment.native, topology.carried.subtopologies
     if native is None:
         active, standby = assignment.partitions_by_host, assignment.standby_partitions_by_host
         return replace(before, routing=Routing(active=active, standby=standby))

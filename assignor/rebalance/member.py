@@ -105,7 +105,9 @@ class Member:
         """
         self.topology = OwnTopology(carried or plain(subtopologies), reached)
         self.leader = leader or LeaderSettings(
-            release=release, subtopologies=self.topology.subtopologies, config=AssignmentConfig()
+            release=release,
+            subtopologies=self.topology.carried.subtopologies,
+            config=AssignmentConfig(),
         )
         self._release, self.is_native = release, release.is_native
         self.identity, self.is_cooperative = identity, is_cooperative

@@ -87,7 +87,9 @@ def outdated_answer(assignment: Assignment | None, topology: OwnTopology) -> str
     native = None if assignment is None else assignment.native
     if native is not None and not native.is_readable:
         return f"the answer has a native body of version {native.version}, which is unknown here"
-    return other_topology(assignment, topology.subtopologies) or topology.unreached(assignment)
+    return other_topology(assignment, topology.carried.subtopologies) or topology.unreached(
+        assignment
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

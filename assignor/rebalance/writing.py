@@ -66,7 +66,7 @@ def written_subscription(
     version = subscription_version(has.state)
     if isinstance(version, Refuse):
         raise MemberRefused(version.why)
-    restores = stateful_tasks(restoring, topology.subtopologies)
+    restores = stateful_tasks(restoring, topology.carried.subtopologies)
     native = _native_part(version, has, identity, topology, number=number)
     if native is not None:
         ranges = partition_ranges(owned_partitions)
@@ -84,7 +84,7 @@ def written_subscription(
         client_tags=identity.client_tags,
         native=native,
     )
-    seen = _seen_by_jvm_leaders(value, topology.subtopologies)
+    seen = _seen_by_jvm_leaders(value, topology.carried.subtopologies)
     data = write_subscription(value, kafka_offset_sums=seen)
     return value, data + _changing_byte(value, release, number)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from assignor.rebalance.forms.admission import Admission
 from assignor.rebalance.forms.asking import ASKS_MOST, TopologyMemory, asked_now
 from assignor.rebalance.forms.numbering import Numbering, numbered
-from assignor.rebalance.forms.programs import Programs, read_programs
+from assignor.rebalance.forms.programs import Programs, contents_of, read_programs
 from assignor.rebalance.forms.reports import (
     ProgramKey,
     has_valid_version,
@@ -174,7 +174,7 @@ def _treatment(
         is_group_topology=value.native is None
         or (
             key_of(value, programs.own_key) == programs.base_key
-            and (carried is None or _is_same(carried, programs.base))
+            and (carried is None or contents_of(carried) == contents_of(programs.base))
         ),
         is_described=carried is not None,
         was_asked=asked is not None,
@@ -222,27 +222,21 @@ def _carriers(
     if leader_id in reached:
         added = {form: entry for form, entry in known.items() if form in concerned}
         reached[leader_id] = greatest(reached[leader_id], added)
-    return tuple(
-        Carrier(
-            member_id=member,
-            process=str(subscriptions[member].process_id),
-            forms={form: versions for form, _, versions in rows},
-            reached=reached[member],
-            leads=member == leader_id,
-            writes={form: frozenset(part.sink_topics) for form, part, _ in rows},
+    carriers = []
+    for member, carried in programs.items():
+        rows = zip(contents_of(carried), carried.subtopologies, carried.versions, strict=True)
+        live = [row for row in rows if row[0] in table.live]
+        carriers.append(
+            Carrier(
+                member_id=member,
+                process=str(subscriptions[member].process_id),
+                forms={form: versions for form, _, versions in live},
+                reached=reached[member],
+                leads=member == leader_id,
+                writes={form: frozenset(part.sink_topics) for form, part, _ in live},
+            )
         )
-        for member, carried in programs.items()
-        for rows in [_numbered_rows(carried, table)]
-    )
-
-
-def _numbered_rows(
-    carried: CarriedTopologies, table: Numbering
-) -> list[tuple[bytes, Subtopology, tuple[int, ...]]]:
-    """Content, subtopology and versions of what the group numbers of a program."""
-    rows = zip(carried.subtopologies, carried.versions, strict=True)
-    found = ((content_fingerprint(part), part, versions) for part, versions in rows)
-    return [row for row in found if row[0] in table.live]
+    return tuple(carriers)
 
 
 def _sinks(carriers: tuple[Carrier, ...]) -> dict[bytes, frozenset[str]]:
@@ -258,7 +252,9 @@ def _are_several(programs: Programs, accepted: Mapping[str, CarriedTopologies]) 
     """Whether members have different topologies, or carry several versions."""
     if len(programs.keys | {programs.base_key}) > 1 or len(programs.base.all_versions) > 1:
         return True
-    return any(not _is_same(carried, programs.base) for carried in {*accepted.values()})
+    return any(
+        contents_of(carried) != contents_of(programs.base) for carried in {*accepted.values()}
+    )
 
 
 def _described(
@@ -268,9 +264,3 @@ def _described(
     known = programs.described
     keys = sorted(programs.keys & known.keys())
     return {key: known[key] for key in keys if known[key] not in refusals}
-
-
-def _is_same(one: CarriedTopologies, other: CarriedTopologies) -> bool:
-    """Whether two programs have the same subtopologies, by content and number."""
-    contents = (tuple(map(content_fingerprint, c.subtopologies)) for c in (one, other))
-    return next(contents) == next(contents)

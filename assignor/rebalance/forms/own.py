@@ -69,11 +69,6 @@ class OwnTopology:
         self._newest = max(carried.all_versions, default=1)
         self._changed = _changed_forms(carried, self._newest)
 
-    @property
-    def subtopologies(self) -> tuple[Subtopology, ...]:
-        """The subtopologies, in the member's numbering."""
-        return self.carried.subtopologies
-
     def reported(self) -> dict[str, Any]:
         """Return the fields of a native subscription that are about the topology."""
         return {
@@ -160,7 +155,7 @@ class OwnTopology:
             self.learn(reached_of(native.reached_versions))
             self.describes = native.describe_topology
         numbered_by = () if native is None else native.numbered_by
-        own = own_numbers(numbered_by, self.subtopologies)
+        own = own_numbers(numbered_by, self.carried.subtopologies)
         read, unknown = in_own_numbers(assignment, own) if numbered_by else (assignment, [])
         tasks = (*assignment.active_tasks, *assignment.standby_tasks)
         numbers = AnswerNumbers(
@@ -179,8 +174,8 @@ class OwnTopology:
 
     def in_group_numbers(self, numbered_by: Sequence[bytes]) -> tuple[Subtopology, ...]:
         """Return the member's subtopologies with the numbers that an answer uses."""
-        numbers = own_numbers(numbered_by, self.subtopologies)
-        by_id = {part.id: part for part in self.subtopologies}
+        numbers = own_numbers(numbered_by, self.carried.subtopologies)
+        by_id = {part.id: part for part in self.carried.subtopologies}
         return tuple(replace(by_id[own], id=number) for number, own in sorted(numbers.items()))
 
     def _fits(self, native: NativeAssignment, assignment: Assignment) -> bool:
@@ -188,7 +183,7 @@ class OwnTopology:
 
         Native answers name no partitions of standby tasks.
         """
-        own = known_sizes(self.subtopologies, native.partition_counts)
+        own = known_sizes(self.carried.subtopologies, native.partition_counts)
         if own is None or not native.sizes:
             return True
         numbers = {task.subtopology for task in assignment.standby_tasks}

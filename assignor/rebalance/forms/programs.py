@@ -104,9 +104,14 @@ def read_programs(
     )
 
 
+def contents_of(carried: CarriedTopologies) -> tuple[bytes, ...]:
+    """Return the content of each subtopology, by its number."""
+    return tuple(map(content_fingerprint, carried.subtopologies))
+
+
 def _content(carried: CarriedTopologies) -> _Content:
     """What two descriptions of one program have in common."""
-    return tuple(map(content_fingerprint, carried.subtopologies)), carried.versions
+    return contents_of(carried), carried.versions
 
 
 def _described(value: Subscription, own: CarriedTopologies) -> CarriedTopologies | None:

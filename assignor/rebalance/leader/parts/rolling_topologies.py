@@ -14,7 +14,7 @@ from assignor.errors import TaskAssignmentError
 from assignor.rebalance.forms.group import GroupTopologies, read_topologies
 from assignor.rebalance.forms.reports import reached_rows
 from assignor.rebalance.forms.selection import Selection, select_tasks, selected_plan
-from assignor.rebalance.forms.translation import in_group_numbers
+from assignor.rebalance.forms.translation import renumbered
 from assignor.rebalance.forms.waiting import retired_sentences
 from assignor.rebalance.leader.claims import NO_CLAIMS
 from assignor.rebalance.leader.knowledge import LeaderInputs, LeaderMemory
@@ -87,7 +87,10 @@ class RollingTopologies(OneTopology):
         if ran and not value.prev_tasks:
             sums = {**dict(value.task_offset_sums), **dict.fromkeys(ran, RUNNING)}
             value = replace(value, task_offset_sums=TaskOffsetSums.from_mapping(sums))
-        return in_group_numbers(value, self._topologies.table.to_group.get(member_id, ()))
+        to_group = self._topologies.table.to_group.get(member_id, ())
+        if to_group and to_group == tuple(range(len(to_group))):
+            return value
+        return replace(value, task_offset_sums=renumbered(value.task_offset_sums, to_group))
 
     def select(
         self,
