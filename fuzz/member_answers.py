@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from assignor.adapters.membership import EmbeddedMember, Membership
+from assignor.adapters.membership import Driver, EmbeddedMember
 from assignor.observe import AnswerHandled, AnswerRefused
 from assignor.rebalance import TasksListener
 from assignor.topology import Topology
@@ -61,13 +61,9 @@ class Member(TasksListener):
         """No rebalance is running."""
         return False
 
-    def has_lost_membership(self) -> bool:
-        """The member never loses its membership."""
-        return False
-
     def generation(self) -> int:
-        """It never leads, so no generation is asked for."""
-        return -1
+        """The member never loses its membership."""
+        return 1
 
     def member_id(self) -> str:
         """It never leads, so no member id is asked for."""
@@ -112,9 +108,9 @@ def member_of(options: int) -> Member:
     return member
 
 
-def membership_of(member: Member) -> Membership:
+def membership_of(member: Member) -> Driver:
     """Return what an adapter would call."""
-    return member.assignor._membership  # noqa: SLF001 an adapter's part
+    return member.assignor._driver  # noqa: SLF001 an adapter's part
 
 
 def partitions_of(options: int) -> tuple[TopicPartition, ...]:
@@ -166,7 +162,7 @@ def check_answer(
     refused = any(isinstance(event, AnswerRefused) for event in observed)
     expect(asked or not refused, "an answer that cannot be taken is asked for again")
     expect(not (refused and adopted), "an answer that cannot be taken leaves no tasks")
-    refusal = membership.core.refusal
+    refusal = membership.member.state.refusal
     expect((assignor.failed is None) == (refusal is None), "a member ends by a refusal")
     ends = refusal is None or "level" in refusal.why
     expect(ends, "only a finalized level ends a member")

@@ -197,11 +197,11 @@ class GroupConsumer:
 
     def has_left(self) -> bool:
         """Return whether the member is in no generation, to a caller that logs why."""
-        return self.assignor.membership.has_left()
+        return self.assignor.driver.has_left()
 
     def report(self, why: str) -> None:
         """Report a failure, which is logged and kept for the application."""
-        self.assignor.membership.reporter.report(why)
+        self.assignor.driver.reporter.report(why)
 
 
 def consumed(assignment: Any) -> Mapping[Any, int]:

@@ -194,8 +194,9 @@ class LevelWatch:
         self._group = tuple(members)
 
     def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
+        """Start the thread, unless this is closed."""
+        if not self._closed.is_set():
+            self._thread.start()
 
     def close(self, timeout_s: float = 2.0) -> None:
         """Stop the thread; wait at most `timeout_s` for a poll in progress."""

@@ -4,6 +4,7 @@ import heapq
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import Final
 
 from assignor.errors import TaskAssignmentError
 from assignor.rebalance.routing_view import Routing, input_partitions, routing_of
@@ -44,6 +45,17 @@ class TasksHeld:
     active: PartitionsByTask = field(default_factory=dict)
     standby: PartitionsByTask = field(default_factory=dict)
     warmup: frozenset[TaskId] = frozenset()
+
+
+NO_TASKS: Final = TasksHeld()
+
+
+def moved_away(before: TasksHeld, held: TasksHeld) -> TasksHeld:
+    """Return tasks that are held no more, and active ones whose partitions changed."""
+    return TasksHeld(
+        active={t: p for t, p in before.active.items() if held.active.get(t) != p},
+        standby={t: p for t, p in before.standby.items() if t not in held.standby},
+    )
 
 
 def held_tasks(

@@ -1,85 +1,73 @@
-"""One member's part of a rebalance: it writes subscriptions and reads answers.
+"""One member of a group: what it writes, what it does with an answer, what it remembers.
 
-Sans-IO: an adapter asks for the bytes of the next subscription, passes in the bytes of an answer
-and carries out the commands. The member never raises for what a leader sent: an answer that cannot
-be read or followed becomes a `failure`, a sentence.
+Sans-IO: bytes and facts in; bytes, tasks and steps out. It knows no client, listener, timer, thread
+or clock: a `Driver` calls it for a client, the simulator by itself. It never raises for what a
+leader sent: an answer that cannot be read or followed becomes a `failure`, a sentence.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Literal
 
-from assignor.errors import MemberRefused
-from assignor.rebalance.blobs import read_answer, write_subscription
-from assignor.rebalance.endpoints import parse_endpoint
+from assignor.config import AssignmentConfig
+from assignor.rebalance.adoption import adopt, adopt_as_first, unexpected
 from assignor.rebalance.forms.own import OwnTopology
-from assignor.rebalance.held_tasks import (
-    TasksHeld,
-    UnfollowableAnswer,
-    held_tasks,
-    known_sizes,
-    offset_sums,
-    stateful_tasks,
-    view_after,
-    view_routing,
-)
-from assignor.rebalance.level_reports import supported_ranges
-from assignor.rebalance.member_facts import (
-    MemberIdentity,
-    Received,
-    changing_byte,
-    other_topology,
-    outdated_answer,
-    read_native_answer,
-    seen_by_jvm_leaders,
-)
-from assignor.rebalance.routing_view import Routing, routing_of
-from assignor.topology import CarriedTopologies, Subtopology, plain
-from encoding import (
-    Assignment,
-    DecodeError,
-    NativeSubscription,
-    Subscription,
-    TaskId,
-    TaskOffsetSums,
-    TopicPartition,
-    View,
-    partition_ranges,
-    view_reference,
-)
+from assignor.rebalance.held_tasks import NO_TASKS, TasksHeld, moved_away
+from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
+from assignor.rebalance.leader.knowledge import LeaderInputs, LeaderSettings
+from assignor.rebalance.leader.members import UNKNOWN_GENERATION, GroupMember
+from assignor.rebalance.leader.parts.knowledge import LeaderKnowledge
+from assignor.rebalance.leader.whole import GroupAnswer, assign_group
+from assignor.rebalance.member_facts import Adopted, MemberIdentity, Received, Taken
+from assignor.rebalance.rejoin_backoff import NEW_PACE, RejoinPace, Step, steps_after
+from assignor.rebalance.routing_view import Routing
+from assignor.rebalance.writing import written_subscription
+from assignor.topology import CarriedTopologies, Subtopology, plain, with_sinks
+from encoding import AssignorError, Subscription, TaskId, TopicPartition, View
 from probing import (
-    AssignmentReceived,
-    IgnoreTasks,
-    KeepVersion,
     LevelsPolled,
     MemberState,
-    Refuse,
-    RejoinNow,
     Release,
-    SubscriptionVersion,
-    WriteNextTime,
     go_by,
     member_step,
     start_member,
-    subscription_version,
 )
 from probing.features import UNKNOWN_LEVELS, FinalizedLevels
 from probing.topologies import Reached
 
-_HEADER_BYTES = 8
 
-
-class StreamsMember:
-    """One member of the group, from its start to its end.
+class Member:
+    """One member of the group, from its start to its end; public as `assignor.StreamsMember`.
 
     Attributes:
-        state: which version it writes next, and why.
+        leader: what it leads by.
+        is_native: it follows this package's rules, not those of a Kafka release.
+        is_cooperative: it gives up only what moves (KIP-429).
         identity: what it reports about itself.
-        held: the tasks of its last assignment.
         topology: what it can run, and what it remembers of reached versions.
+        state: which version it writes next, and why.
+        owned, last_bytes: partitions that its last subscription names as owned, and its bytes.
+        leads: the client has it lead the generation; is_led_by_jvm: another one did last.
+        memory: what it keeps as leader; its claims are those of the last answers that arrived.
+        held: the tasks of its last assignment.
         view: the group's routing view, if a native leader sent one and it is current.
         routing: partitions by the host that serves them, from the view or from Kafka's host maps.
+        partition_counts: topic -> partitions, as the last native leader sent them.
     """
+
+    owned: tuple[TopicPartition, ...] = ()
+    last_bytes = b""
+    leads = is_led_by_jvm = _has_answer = _awaits_answer = False
+    memory = _memory_before = LeaderKnowledge()
+    _sent_claims: ClaimMemory = NO_CLAIMS  # of answers that were decided and have not arrived yet
+    held = _reported = NO_TASKS  # `_reported`: what the listener was last called with
+    view: View | None = None
+    routing = Routing()
+    partition_counts: Mapping[str, int] = MappingProxyType({})
+    _sizes: tuple[int, ...] = ()
+    _unique, _error_code, _generation = -1, 0, UNKNOWN_GENERATION
+    _pace: RejoinPace | None = NEW_PACE
 
     def __init__(
         self,
@@ -93,6 +81,8 @@ class StreamsMember:
         levels: FinalizedLevels = UNKNOWN_LEVELS,
         carried: CarriedTopologies | None = None,
         reached: Mapping[bytes, Reached] | None = None,
+        leader: LeaderSettings | None = None,
+        is_cooperative: bool = False,
     ) -> None:
         """Start a member that has not joined yet.
 
@@ -102,19 +92,25 @@ class StreamsMember:
             subtopologies: of its topology; native answers name tasks only, and what a task reads
                 is derived from here.
             upgrade_from: as in Kafka Streams' setting.
-            start_version: "latest" writes the latest native version at once, as KIP-268 does.
+            start_version: "latest" writes the latest native version immediately, as KIP-268 does.
             remembered_version: which the group agreed on before a restart.
             levels: finalized levels to begin with; the group's newer ones replace them.
             carried: what it can run, where that is not one topology of version 1.
             reached: reached versions that it remembers from before a restart.
+            leader: what it leads by; default: the same release and topology, with the defaults.
+            is_cooperative: it gives up only what moves.
 
         Raises:
             ReleaseError: the release does not accept this value of `upgrade.from`.
         """
-        self._release = release
-        self.identity = identity
         self.topology = OwnTopology(carried or plain(subtopologies), reached)
-        self._subtopologies = self.topology.carried.subtopologies
+        self.leader = leader or LeaderSettings(
+            release=release,
+            subtopologies=self.topology.carried.subtopologies,
+            config=AssignmentConfig(),
+        )
+        self._release, self.is_native = release, release.is_native
+        self.identity, self.is_cooperative = identity, is_cooperative
         self.state: MemberState = start_member(
             release,
             upgrade_from=upgrade_from,
@@ -122,12 +118,43 @@ class StreamsMember:
             remembered_version=remembered_version,
             levels=levels,
         )
-        self.held = TasksHeld()
-        self.view: View | None = None
-        self.routing = Routing()
-        self._sizes: tuple[int, ...] = ()
-        self._unique = -1
-        self._has_answer = False
+
+    @property
+    def known_subtopologies(self) -> tuple[Subtopology, ...]:
+        """Its own subtopologies, and those of other members, as it numbers them when it leads."""
+        found = self.memory.topologies
+        return with_sinks((*self.leader.subtopologies, *found.appended), found.sinks)
+
+    def request_shutdown(self) -> None:
+        """Ask the whole group to stop with the next subscription (KIP-671)."""
+        self._error_code = int(AssignorError.SHUTDOWN_REQUESTED)
+
+    # Joining
+
+    def begin_join(self) -> None:
+        """Begin a rebalance: an answer that has not arrived by now never will."""
+        self.leads, self._sent_claims = False, NO_CLAIMS
+
+    def give_up(self, *, is_lost: bool) -> TasksHeld | None:
+        """Return the tasks to give up before a join, or None; if they are lost, forget them.
+
+        Everything if eager or lost; `NO_TASKS` if what is lost was given up before, and no answer
+        has come since.
+
+        Args:
+            is_lost: the group removed this member, or uses another assignor: other members may run
+                its tasks already.
+        """
+        if is_lost:
+            self.forget_tasks()
+            self._generation = UNKNOWN_GENERATION
+        elif self.is_cooperative:
+            return None
+        reported, self._reported = self._reported, NO_TASKS
+        if reported == NO_TASKS and not (is_lost and self._awaits_answer):
+            return None
+        self._awaits_answer = not is_lost
+        return reported
 
     def subscription(
         self,
@@ -135,9 +162,9 @@ class StreamsMember:
         *,
         restoring: Collection[TaskId] = (),
         gave_up_tasks: bool = False,
-        error_code: int = 0,
+        error_code: int | None = None,
         owned_partitions: Iterable[TopicPartition] = (),
-        owned_generation: int = -1,
+        owned_generation: int | None = None,
     ) -> tuple[Subscription, bytes]:
         """Return the next subscription; two in a row never have equal bytes (KAFKA-10455).
 
@@ -148,10 +175,11 @@ class StreamsMember:
             gave_up_tasks: active tasks count by their sums instead, and not at all without a sum:
                 what an eager member of Kafka Streams 2.6 or newer writes, which suspends its tasks
                 before it joins. Leaders of version 6 and below take them for standby tasks.
-            error_code: `AssignorError.SHUTDOWN_REQUESTED` to stop the whole application (KIP-671).
+            error_code: `AssignorError.SHUTDOWN_REQUESTED` to stop the whole application (KIP-671);
+                default: as `request_shutdown` was called.
             owned_partitions: what a cooperative member has not given up; empty for an eager one.
                 For leaders whose client hides the consumer protocol's field.
-            owned_generation: in which the member got its tasks; -1 when it is unknown.
+            owned_generation: in which it got its tasks, -1: unknown; default: of the last `take`.
 
         Raises:
             MemberRefused: this release cannot write the version that the leader asked for
@@ -159,27 +187,125 @@ class StreamsMember:
             EncodeError: a value does not fit on the wire.
         """
         self.state = go_by(self.state, self.state.polled)
-        version = subscription_version(self.state)
-        if isinstance(version, Refuse):
-            raise MemberRefused(version.why)
-        restores = stateful_tasks(restoring, self._subtopologies)
-        sums = offset_sums(self.held, task_offset_sums or {}, restores, gave_up=gave_up_tasks)
-        self._unique += 1
-        value = Subscription(
-            version=version.used,
-            latest_supported_version=version.latest_supported,
-            process_id=self.identity.process_id,
-            user_endpoint=self.identity.user_endpoint,
-            task_offset_sums=TaskOffsetSums.from_mapping(sums),
-            unique_field=(self._unique + 128) % 256 - 128,
-            error_code=int(error_code),
-            client_tags=self.identity.client_tags,
-            native=self._native_part(version, tuple(owned_partitions), owned_generation),
+        owned, number = tuple(owned_partitions), self._unique + 1
+        value, data = written_subscription(
+            self._adopted(),
+            release=self._release,
+            identity=self.identity,
+            topology=self.topology,
+            sums=task_offset_sums or {},
+            restoring=restoring,
+            gave_up=gave_up_tasks,
+            number=number,
+            error_code=self._error_code if error_code is None else int(error_code),
+            owned_partitions=owned,
+            owned_generation=self._generation if owned_generation is None else owned_generation,
         )
-        seen = seen_by_jvm_leaders(value, self._subtopologies)
-        return value, write_subscription(value, kafka_offset_sums=seen) + changing_byte(
-            value, self._release, self._unique
+        self.owned, self.last_bytes, self._unique = owned, data, number
+        return value, data
+
+    def levels_polled(self, polled: FinalizedLevels) -> None:
+        """Take in levels that polls found; the next subscription goes by them if they are newer."""
+        self.state, _ = member_step(self.state, LevelsPolled(polled=polled))
+
+    # Leading
+
+    def begin_lead(self) -> None:
+        """Lead this generation; all its decisions start from the `memory` of this moment."""
+        self.leads, self._memory_before = True, self.memory
+
+    def decide(
+        self,
+        group: Sequence[GroupMember],
+        partition_counts: Mapping[str, int],
+        inputs: LeaderInputs,
+        *,
+        persistent_version: int = 0,
+    ) -> GroupAnswer:
+        """Return the leader's answers to all members; the last ones of a generation are remembered.
+
+        Args:
+            group: every member of the generation, with its bytes.
+            partition_counts: source topic -> partitions; subtopologies of a missing topic wait.
+            inputs: what is true now.
+            persistent_version: what this member's own stores are written in; 0: it has none.
+
+        Raises:
+            LeaderRefused: the emulated release ends with the versions in the group.
+            TaskAssignmentError: the topology does not fit the topics; the message says how.
+        """
+        knowledge = replace(
+            self._memory_before.with_new_topologies(self.memory),
+            **vars(inputs),
+            levels=self.state.known_levels,
+            reached=self.topology.known,
+            persistent_version=persistent_version,
         )
+        answer = assign_group(
+            self.leader, group, partition_counts, knowledge=knowledge, held_view=self.view
+        )
+        self.memory = replace(answer.remembered(), claims=self.memory.claims)
+        self._sent_claims = answer.claims
+        return answer
+
+    # After an answer
+
+    def take(
+        self,
+        partitions: Iterable[tuple[str, int]],
+        user_data: bytes | None,
+        *,
+        generation: int,
+        now_ms: int,
+    ) -> Taken:
+        """Take the leader's answer; one that cannot be taken, however it fails, leaves no tasks.
+
+        An answer whose tasks probing ignores (`IgnoreTasks`) leaves those of before.
+
+        Args:
+            partitions: what the consumer protocol assigned, as (topic, partition).
+            user_data: the assignment.
+            generation: of the rebalance.
+            now_ms: epoch milliseconds.
+
+        Raises:
+            MemoryError: as Python does; nothing else for what a leader sent.
+        """
+        self.memory = replace(self.memory, claims=self._sent_claims)
+        self._sent_claims = NO_CLAIMS
+        if not self.leads:
+            self.memory = self.memory.of_a_follower()
+        used_before, before = self.state.used_version, self._reported
+        try:
+            assigned = tuple(TopicPartition(topic, number) for topic, number in partitions)
+            received = self.receive(assigned, bytes(user_data or b""), now_ms=now_ms)
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 a leader's bytes are no reason to end a member
+            self.forget_tasks()
+            received = unexpected(error)
+        self._generation, self._reported, self._awaits_answer = generation, self.held, False
+        if received.assignment is not None:
+            native = received.assignment.native
+            self.is_led_by_jvm = native is None
+            self.partition_counts = {} if native is None else native.partition_counts
+        return Taken(
+            received=received,
+            generation=generation,
+            used_before=used_before,
+            used_after=self.state.used_version,
+            revoked=moved_away(before, self.held) if self.is_cooperative else NO_TASKS,
+            held=self.held,
+        )
+
+    def steps(self, taken: Taken, *, now_ms: float) -> tuple[Step, ...]:
+        """Return what to do after an answer, in order."""
+        # A native member ends as well if it cannot meet the group's level.
+        survives = self.is_native and self.state.refusal is None
+        self._pace, steps = steps_after(
+            taken.received, self._pace, now_ms=now_ms, survives=survives
+        )
+        return steps
 
     def receive(
         self,
@@ -189,11 +315,7 @@ class StreamsMember:
         now_ms: int,
         led_supported_version: int | None = None,
     ) -> Received:
-        """Take an answer: hold its tasks from now on, and return what probing asks for.
-
-        The first answer of a static member may be from before its restart, since the coordinator
-        keeps it. If that answer cannot be read or followed, is about another topology, or is not
-        about the newest of several that this member carries, it asks for a new answer, once.
+        """Hold the tasks of an answer from now on, and return what probing asks for.
 
         Args:
             partitions: what the consumer protocol assigned.
@@ -202,148 +324,26 @@ class StreamsMember:
             led_supported_version: lowest version supported in the group, by the leader of this
                 rebalance; only the model of KIP-268's text asks for it.
         """
-        before, is_first = self.state, not self._has_answer
-        self._has_answer = True
-        received = self._receive(
-            partitions, user_data, now_ms=now_ms, led_supported_version=led_supported_version
-        )
-        if not (is_first and self.identity.instance_id and self._release.is_native):
-            return received
-        outdated = received.failure or outdated_answer(received.assignment, self.topology)
-        if not outdated:
-            return received
-        if received.failure:
-            self.state = before
-        rejoin = RejoinNow(
-            used_version=self.state.used_version,
-            rule="answer from before the restart",
-            why=f"{outdated}; this may be what the group kept for this member's former self, so it"
-            " asks for a new answer",
-        )
-        return Received(assignment=received.assignment, commands=(*received.commands, rejoin))
-
-    def _receive(
-        self,
-        partitions: tuple[TopicPartition, ...],
-        user_data: bytes,
-        *,
-        now_ms: int,
-        led_supported_version: int | None,
-    ) -> Received:
-        known = self._release.readable_versions
-        try:
-            assignment = read_answer(user_data, known)
-        except DecodeError as error:
-            return self._receive_unreadable(user_data, error, now_ms=now_ms)
-        routing = self._take_routing(assignment)
-        event = AssignmentReceived(
-            received_version=assignment.version,
-            commonly_supported_version=assignment.commonly_supported_version,
-            error_code=assignment.error_code,
-            host_missing=self._is_missing(routing),
-            next_rebalance_ms=assignment.next_rebalance_ms,
+        before, is_first, self._has_answer = self._adopted(), not self._has_answer, True
+        after, received = adopt(
+            before,
+            partitions,
+            user_data,
             now_ms=now_ms,
             led_supported_version=led_supported_version,
-            native=read_native_answer(assignment),
+            release=self._release,
+            identity=self.identity,
+            topology=self.topology,
         )
-        self.state, commands = member_step(self.state, event)
-        for_version = not any(isinstance(c, KeepVersion | WriteNextTime) for c in commands)
-        received = Received(assignment=assignment, commands=commands, for_version=for_version)
-        if any(isinstance(command, IgnoreTasks) for command in commands):
-            return received
-        refusals = [command.why for command in commands if isinstance(command, Refuse)]
-        if refusals:
-            self.forget_tasks()
-            return replace(received, failure=refusals[0])
-        try:
-            if self._release.is_native:
-                assignment = self.topology.taken(assignment)
-                received = replace(received, assignment=assignment)
-            self.held = held_tasks(assignment, partitions, self._subtopologies)
-        except UnfollowableAnswer as error:
-            self.forget_tasks()
-            return replace(received, failure=str(error))
-        self.routing = routing
+        if is_first and self.identity.instance_id and self.is_native:
+            after, received = adopt_as_first(before, after, received, self.topology)
+        self.state, self.held, self.routing = after.state, after.held, after.routing
+        self._sizes, self.view = after.sizes, after.view
         return received
 
-    def _receive_unreadable(self, user_data: bytes, error: DecodeError, *, now_ms: int) -> Received:
-        """Follow the two numbers that an answer of a later version begins with, by probing."""
-        self.forget_tasks()
-        failure = f"the leader's answer is unreadable: {error}"
-        version, common = (int.from_bytes(user_data[i : i + 4], signed=True) for i in (0, 4))
-        if len(user_data) < _HEADER_BYTES or version <= max(self._release.known_versions):
-            return Received(assignment=None, failure=failure)
-        event = AssignmentReceived(
-            received_version=version, commonly_supported_version=common, now_ms=now_ms
-        )
-        self.state, commands = member_step(self.state, event)
-        if any(isinstance(command, RejoinNow) for command in commands):
-            return Received(assignment=None, commands=commands, for_version=True)
-        return Received(assignment=None, commands=commands, failure=failure)
-
-    def levels_polled(self, polled: FinalizedLevels) -> None:
-        """Take in levels that polls found; the next subscription goes by them if they are newer."""
-        self.state, _ = member_step(self.state, LevelsPolled(polled=polled))
+    def _adopted(self) -> Adopted:
+        return Adopted(self.state, self.held, self._sizes, self.view, self.routing)
 
     def forget_tasks(self) -> None:
         """Hold no tasks: the group removed this member, or its answer cannot be followed."""
-        self.held = TasksHeld()
-
-    def _take_routing(self, assignment: Assignment) -> Routing:
-        """Keep the view that the answer carries, if it fits; return which host serves what."""
-        native = assignment.native
-        if native is None:
-            return Routing(
-                active=assignment.partitions_by_host,
-                standby=assignment.standby_partitions_by_host,
-            )
-        if native.numbered_by:
-            self._sizes = known_sizes(self._subtopologies, native.partition_counts) or ()
-            self.view = view_after(self.view, native, native.sizes)
-            parts = self.topology.in_group_numbers(native.numbered_by)
-            return routing_of(self.view, parts, native.partition_counts) if self.view else Routing()
-        # Numbers the tasks of the next subscription, if the answer is about this topology.
-        self._sizes = () if other_topology(assignment, self._subtopologies) else native.sizes
-        sizes = known_sizes(self._subtopologies, native.partition_counts)
-        self.view = view_after(self.view, native, sizes)
-        if self.view is None:
-            return Routing()
-        return view_routing(self.view, self._subtopologies, native.partition_counts)
-
-    def _is_missing(self, routing: Routing) -> bool:
-        """Whether this member serves queries but the routing map does not name it (KAFKA-9568)."""
-        endpoint = self.identity.user_endpoint
-        host = parse_endpoint(endpoint) if endpoint else None
-        if host is None or not routing.active:
-            return False  # no leader can list an invalid endpoint
-        return host not in routing.active
-
-    def _native_part(
-        self,
-        version: SubscriptionVersion,
-        owned_partitions: tuple[TopicPartition, ...],
-        owned_generation: int,
-    ) -> NativeSubscription | None:
-        """Return the native part, for the body or for the trailer behind Kafka's fields."""
-        if version.native is None:
-            return None
-        held = None if self.view is None else view_reference(self.view)
-        is_body = not version.has_trailer
-        levels, topology = self.state.levels, self.topology
-        return NativeSubscription(
-            version=version.used if is_body else version.native,
-            latest_supported_version=version.latest_supported if is_body else version.native,
-            instance_id=self.identity.instance_id,
-            rack=self.identity.rack,
-            sizes=self._sizes,
-            owned_partitions=partition_ranges(owned_partitions),
-            owned_generation=owned_generation,
-            nonce=self._unique + 1,
-            view_epoch=-1 if held is None else held.epoch,
-            view_checksum=0 if held is None else held.checksum,
-            pinned_version=version.used if version.pinned else None,
-            feature_ranges={**supported_ranges(self.state.all_versions), **topology.ranges()},
-            adopted_levels=levels.levels,
-            adopted_epoch=levels.epoch,
-            **topology.reported(),
-        )
+        self.held = NO_TASKS

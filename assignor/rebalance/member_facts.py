@@ -1,22 +1,30 @@
 """What a member reports about itself, and what the native part of an answer means for it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from uuid import UUID
+from dataclasses import dataclass, field, replace
+from typing import Final, Self
+from uuid import UUID, uuid5
 
 from assignor.errors import ConfigError
-from assignor.rebalance.endpoints import checked_endpoint
+from assignor.rebalance.endpoints import checked_endpoint, parse_endpoint
 from assignor.rebalance.forms.own import OwnTopology
+from assignor.rebalance.held_tasks import TasksHeld
 from assignor.rebalance.level_reports import reported_levels
+from assignor.rebalance.routing_view import Routing
 from assignor.topology import Subtopology, is_topic_name
-from encoding import Assignment, Subscription, TaskOffsetSums, shown
-from probing import EARLIEST_NATIVE_VERSION, Command, MemberModel, NativeAnswer, Release
+from encoding import (
+    Assignment,
+    AssignorError,
+    View,
+    shown,
+)
+from probing import (
+    Command,
+    MemberState,
+    NativeAnswer,
+)
 from probing.features import PERSISTENT_METADATA, UNKNOWN_LEVELS
 
-_OFFSET_SUMS_SINCE = 7
-_UNIQUE_FIELD_SINCE = 8
-# Members that force a rebalance by `enforceRebalance`, with the bytes as they are.
-_FORCES_REBALANCES = frozenset({MemberModel.FOLLOWUP, MemberModel.FOLLOWUP_WAITS})
 # Limits of Kafka: `StreamsConfig` for tags (KIP-708), a length of 16 bits for the rack (KIP-881).
 _TAGS, _TAG_KEY, _TAG_VALUE = 5, 20, 30
 _RACK_BYTES = 32_767
@@ -24,38 +32,8 @@ _TAGS_WANTED = (
     f"up to {_TAGS} tags, keys of 1 to {_TAG_KEY} characters, values of up to {_TAG_VALUE}"
 )
 _NAME_WANTED = "1 to 249 letters, digits, dots, underscores and hyphens, or None"
-
-
-def seen_by_jvm_leaders(
-    value: Subscription, subtopologies: tuple[Subtopology, ...]
-) -> TaskOffsetSums | None:
-    """Return offset sums for Kafka's own fields if they differ from the trailer's, else None.
-
-    JVM members name no stateless task in them, and a JVM leader of 2.8 ends with "Tried to lookup
-    lag for unknown task" if a member does. Versions before 7 have lists of tasks, which contain
-    stateless tasks as well.
-    """
-    if value.native is None or not _OFFSET_SUMS_SINCE <= value.version < EARLIEST_NATIVE_VERSION:
-        return None
-    stateless = {part.id for part in subtopologies if not part.is_stateful}
-    sums = value.task_offset_sums
-    if not any(task.subtopology in stateless for task, _ in sums):
-        return None
-    stateful = {task: offset for task, offset in sums if task.subtopology not in stateless}
-    return TaskOffsetSums.from_mapping(stateful)
-
-
-def changing_byte(value: Subscription, release: Release, unique: int) -> bytes:
-    """Return a changing byte behind the fields of Kafka's versions without a unique field, or b"".
-
-    Kafka's decoders stop at their last field. Releases before 2.6 forced a rebalance by leaving
-    and joining anew, which the byte stands for here; 2.6.0 alone had neither (KAFKA-10455). Native
-    members need none: their trailer has a nonce.
-    """
-    has_own = value.native is not None or value.version >= _UNIQUE_FIELD_SINCE
-    if has_own or release.member_model in _FORCES_REBALANCES:
-        return b""
-    return bytes([unique % 256])
+# Process ids of static members are names in this space.
+_STATIC_MEMBERS: Final = UUID("8a7f0d2c-5b1e-4c39-9d64-30f1b6a27e55")
 
 
 def read_native_answer(assignment: Assignment) -> NativeAnswer | None:
@@ -79,6 +57,14 @@ def answered_persistent_version(assignment: Assignment) -> int:
     if native is None or native.feature_epoch != UNKNOWN_LEVELS.epoch:
         return 0
     return native.feature_levels.get(PERSISTENT_METADATA, 0)
+
+
+def is_unlisted(endpoint: str | None, routing: Routing) -> bool:
+    """Return whether a member serves queries and the routing does not name it (KAFKA-9568)."""
+    host = parse_endpoint(endpoint) if endpoint else None
+    if host is None or not routing.active:
+        return False  # no leader can list an invalid endpoint
+    return host not in routing.active
 
 
 def other_topology(assignment: Assignment | None, subtopologies: Sequence[Subtopology]) -> str:
@@ -142,6 +128,19 @@ class MemberIdentity:
             if not is_right:
                 raise ConfigError(f"{name}={shown(repr(value))} is refused; give {wanted}")
 
+    def as_static(self, instance_id: str, *, application_id: str | None) -> Self:
+        """Return the identity of a static member (KIP-345), which keeps its tasks over a restart.
+
+        Args:
+            instance_id: `group.instance.id` of the consumer.
+            application_id: given where the process id is to follow from the two names, so that the
+                member is the same client after a restart during which no rebalance ran.
+        """
+        process_id = self.process_id
+        if application_id is not None:
+            process_id = uuid5(_STATIC_MEMBERS, f"{application_id}/{instance_id}")
+        return replace(self, instance_id=instance_id, process_id=process_id)
+
 
 def _are_tags(value: object) -> bool:
     """Whether these are client tags that Kafka Streams would start with (KIP-708)."""
@@ -175,3 +174,50 @@ class Received:
     commands: tuple[Command, ...] = ()
     for_version: bool = False
     failure: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What taking an answer changed.
+
+    Attributes:
+        received: the answer, with what probing asks for.
+        generation: of the rebalance.
+        used_before: version of the subscription that was answered.
+        used_after: version of the next subscription.
+        revoked: tasks that a cooperative member gives up now; empty for an eager member, which has
+            given up everything before it joined.
+        held: all tasks that the member holds from now on.
+    """
+
+    received: Received
+    generation: int
+    used_before: int
+    used_after: int
+    revoked: TasksHeld
+    held: TasksHeld
+
+    @property
+    def asks_for_shutdown(self) -> bool:
+        """Whether the answer asks the whole group to stop (KIP-671)."""
+        assignment = self.received.assignment
+        return assignment is not None and assignment.error_code == AssignorError.SHUTDOWN_REQUESTED
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """What a member has of the answers so far.
+
+    Attributes:
+        state: which version it writes next, and why.
+        held: its tasks.
+        sizes: numbers of tasks by which its next subscription numbers them.
+        view: the group's routing view, if a native leader sent one and it is current.
+        routing: partitions by the host that serves them.
+    """
+
+    state: MemberState
+    held: TasksHeld
+    sizes: tuple[int, ...]
+    view: View | None
+    routing: Routing

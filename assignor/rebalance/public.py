@@ -22,7 +22,7 @@ from assignor.rebalance.held_tasks import (
 )
 from assignor.rebalance.leader.answer_bytes import MemberAnswer
 from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
-from assignor.rebalance.leader.knowledge import LeaderSettings
+from assignor.rebalance.leader.knowledge import LeaderInputs, LeaderSettings
 from assignor.rebalance.leader.members import UNKNOWN_GENERATION, GroupMember
 from assignor.rebalance.leader.parts.knowledge import LeaderKnowledge
 from assignor.rebalance.leader.record_budget import (
@@ -35,8 +35,13 @@ from assignor.rebalance.leader.record_budget import (
 from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
 from assignor.rebalance.leader.whole import GroupAnswer, assign_group
 from assignor.rebalance.level_reports import reported_levels
-from assignor.rebalance.member import StreamsMember
-from assignor.rebalance.member_facts import MemberIdentity, Received, answered_persistent_version
+from assignor.rebalance.member import Member
+from assignor.rebalance.member_facts import (
+    MemberIdentity,
+    Received,
+    Taken,
+    answered_persistent_version,
+)
 from assignor.rebalance.rejoin_backoff import (
     NEW_PACE,
     AskAgain,
@@ -48,6 +53,9 @@ from assignor.rebalance.rejoin_backoff import (
     steps_after,
 )
 from assignor.rebalance.routing_view import HostMap, Routing, ServedByHost
+
+StreamsMember = Member
+"""The member's public name, as the JVM's class is called."""
 
 __all__ = [
     "GROUP_RECORD_LIMIT",
@@ -66,8 +74,10 @@ __all__ = [
     "GroupAnswer",
     "GroupMember",
     "HostMap",
+    "LeaderInputs",
     "LeaderKnowledge",
     "LeaderSettings",
+    "Member",
     "MemberAnswer",
     "MemberBytes",
     "MemberIdentity",
@@ -81,6 +91,7 @@ __all__ = [
     "StalledCopies",
     "Step",
     "StreamsMember",
+    "Taken",
     "TasksHeld",
     "TasksListener",
     "TopologyMemory",

@@ -90,7 +90,7 @@ def members():
             listener=Listener(),
         )
         assignor.attach(SimpleNamespace(_coordinator=Coordinator()))
-        assignor._membership.resources.cluster._provider = Facts()  # noqa: SLF001 no cluster is asked here
+        assignor._driver.cluster._provider = Facts()  # noqa: SLF001 no cluster is asked here
         made.append(assignor)
     return made
 

@@ -87,8 +87,7 @@ class ClientMember:
 
     def rejoin(self) -> None:
         """Ask for a rebalance, as the timer of a probing rebalance does."""
-        followups = self.assignor._membership.followups  # noqa: SLF001 no client has a public way
-        followups.request_rejoin()
+        self.assignor.driver.timer.request_rejoin()
 
     def _observe(self, observation: Observation) -> None:
         if isinstance(observation, AssignmentTaken):
@@ -96,12 +95,11 @@ class ClientMember:
             self.generation = observation.generation
 
     def _run(self) -> None:
-        loops = {"kafka-python": self._poll, "aiokafka": self._iterate, "confluent": self._consume}
         try:
             if self._has_stores:
                 self._count()
             else:
-                loops[self.client]()
+                LOOPS[self.client](self)
         except BaseException as error:  # noqa: BLE001 the test looks at it
             self.error = error
 
@@ -172,6 +170,14 @@ class ClientMember:
             consumer.subscribe(["words"])
             while not self._stop.is_set():
                 consumer.poll(_POLL_S)
+
+
+LOOPS: Final[dict[str, Callable[[ClientMember], None]]] = {
+    "kafka-python": ClientMember._poll,  # noqa: SLF001 its own
+    "aiokafka": ClientMember._iterate,  # noqa: SLF001 as above
+    "confluent": ClientMember._consume,  # noqa: SLF001 as above
+}
+"""Client -> the loop of a member without state; tests add those of their own."""
 
 
 def count(record: Any, state: TaskState) -> None:

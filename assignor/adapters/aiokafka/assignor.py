@@ -81,16 +81,16 @@ class StreamsAssignor(EmbeddedMember):
         client = getattr(consumer, "_client", None)
         self.client_id = getattr(client, "_client_id", self.client_id)
         self.poll_limit_s = getattr(consumer, "_max_poll_interval_ms", inf) / 1000
-        reporter = self._membership.reporter
+        driver, reporter = self._driver, self._driver.reporter
         self._hooks = CoordinatorHooks(
             self._port,
-            self._membership.followups.answer_replaced,
+            driver.answer_replaced,
             lambda: reporter.guarded(reporter.listener.pause_work),
         )
-        self._membership.connect(self._port)
+        driver.connect(self._port)
         settings = access_settings(consumer)
         if settings is not None:
-            self._membership.watch_cluster(lambda: AIOKafkaAccess(settings, group_id=group_id))
+            driver.watch_cluster(lambda: AIOKafkaAccess(settings, group_id=group_id))
 
     # What aiokafka calls
 
@@ -105,8 +105,8 @@ class StreamsAssignor(EmbeddedMember):
         self._check_asked_by(attached=self._port is None or self._port.is_joining())
         if self._port is not None and self._hooks is not None:
             self._port.remember_loop()
-            self._membership.reporter.guarded(self._hooks.install)
-        return ConsumerProtocolMemberMetadata(0, sorted(topics), self._membership.join())
+            self._driver.reporter.guarded(self._hooks.install)
+        return ConsumerProtocolMemberMetadata(0, sorted(topics), self._driver.join())
 
     def assign(
         self, cluster: Any, members: Mapping[str, ConsumerProtocolMemberMetadata]
@@ -118,7 +118,7 @@ class StreamsAssignor(EmbeddedMember):
             TaskAssignmentError: the topology does not fit the topics; the message says how.
         """
         if self._port is not None:
-            self._membership.reporter.guarded(self._port.ask_for_topics)
+            self._driver.reporter.guarded(self._port.ask_for_topics)
         group = [
             GroupMember(
                 member_id=member_id,
@@ -131,13 +131,13 @@ class StreamsAssignor(EmbeddedMember):
             member_id: ConsumerProtocolMemberAssignment(
                 1, by_topic(answer.partitions), answer.user_data
             )
-            for member_id, answer in self._membership.decide(cluster, group).items()
+            for member_id, answer in self._driver.decide(cluster, group).items()
         }
 
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
-        """Take the answer of the leader; raises as `Membership.take` does."""
+        """Take the answer of the leader; raises as `Driver.take` does."""
         generation = UNKNOWN_GENERATION if self._port is None else self._port.generation()
-        self._membership.take(assignment.partitions(), assignment.user_data, generation)
+        self._driver.take(assignment.partitions(), assignment.user_data, generation)
 
 
 # Not a base class: type checkers would accept any attribute of a class with an untyped base.

@@ -134,7 +134,7 @@ class StreamsConsumer(AIOKafkaConsumer):  # type: ignore[misc] # the client is u
             await _close_parts(self._started, self._client)
         finally:
             # Its timers belong to this event loop; then it waits for its threads.
-            self.assignor.membership.followups.close()
+            self.assignor.driver.timer.close()
             await asyncio.to_thread(self.assignor.close)
 
 
@@ -150,7 +150,7 @@ def _release(
 
 
 async def _stop(client: Any, started: Sequence[Any], assignor: StreamsAssignor) -> None:
-    assignor.membership.followups.close()
+    assignor.driver.timer.close()
     await _close_parts(started, client)
 
 

@@ -125,7 +125,7 @@ def consumer_engine(
 
 def port_of(assignor: EmbeddedMember) -> AiokafkaPort:
     """Return the port of an assignor that is attached."""
-    return cast("AiokafkaPort", assignor.membership.followups.client)
+    return cast("AiokafkaPort", assignor.driver.port)
 
 
 async def _wait(ended: asyncio.Event, wait_s: float) -> None:

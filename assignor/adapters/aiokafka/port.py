@@ -114,10 +114,6 @@ class AiokafkaPort:
         asked = getattr(self.coordinator, "_rejoin_needed_fut", None)
         return bool(joins) or (asked is not None and bool(asked.done()))
 
-    def has_lost_membership(self) -> bool:
-        """Whether the coordinator has reset its generation."""
-        return bool(getattr(self.coordinator, "generation", 0) == _NO_GENERATION)
-
     def generation(self) -> int:
         """Generation of the last join; -1 if unknown."""
         return int(getattr(self.coordinator, "generation", _NO_GENERATION))

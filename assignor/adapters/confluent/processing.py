@@ -283,8 +283,8 @@ class ConsumerLoop:
         """Return whether the member is in no generation, to a caller that logs why."""
         handover = self._consumer._member.handover
         is_leaving = handover is not None and handover.waits_for_poll
-        return self._consumer.assignor.membership.has_left(is_leaving=is_leaving)
+        return self._consumer.assignor.driver.has_left(is_leaving=is_leaving)
 
     def report(self, why: str) -> None:
         """Report a failure, which is logged and kept for the application."""
-        self._consumer.assignor.membership.reporter.report(why)
+        self._consumer.assignor.driver.reporter.report(why)

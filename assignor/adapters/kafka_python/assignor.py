@@ -81,20 +81,19 @@ class StreamsAssignor(EmbeddedMember):
         if isinstance(consumer, KafkaConsumer):
             guard_threads(consumer, self.listener)
             mend_fetched_records(consumer)
-        followups = self._membership.followups
-        keep_joins(coordinator, followups.answer_replaced, self._membership.assignor_chosen)
+        keep_joins(coordinator, self._driver.answer_replaced, self._driver.assignor_chosen)
         join_one_at_a_time(coordinator)
         make_readable(coordinator)
         commit_existing_topics(coordinator)
         self._port = KafkaPythonPort(consumer, coordinator)
         log_silence(coordinator, self._port.unheard_s)
-        self._membership.connect(self._port)
+        self._driver.connect(self._port)
         if config:
             self.client_id = str(config.get("client_id", ""))
             self.poll_limit_s = config.get("max_poll_interval_ms", inf) / 1000
             settings = admin_settings(config)
-            self._membership.resources.cluster.patience_s = _PATIENCE_S
-            self._membership.watch_cluster(lambda: KafkaAdminAccess(settings, group_id=group_id))
+            self._driver.cluster.patience_s = _PATIENCE_S
+            self._driver.watch_cluster(lambda: KafkaAdminAccess(settings, group_id=group_id))
 
     @property
     def is_silent(self) -> bool:
@@ -120,14 +119,14 @@ class StreamsAssignor(EmbeddedMember):
                 be written; it does not join.
         """
         self._check_asked_by(attached=self._port is None or self._port.is_joining())
-        user_data, core = self._membership.join(), self._membership.core
+        user_data, member = self._driver.join(), self._driver.member
         if self._port is not None and not self.is_cooperative:
             self._port.drop_assignment()
         return ConsumerProtocolSubscription(
-            version=consumer_version(core.leader_settings.release),
+            version=consumer_version(member.leader.release),
             topics=sorted(topics),
             user_data=user_data,
-            owned_partitions=owned_entries(core.owned),
+            owned_partitions=owned_entries(member.owned),
         )
 
     def assign(self, cluster: Any, members: list[Any]) -> dict[str, ConsumerProtocolAssignment]:
@@ -138,12 +137,12 @@ class StreamsAssignor(EmbeddedMember):
             TaskAssignmentError: the topology does not fit the topics; the message says how.
         """
         group = [group_member(member) for member in members]
-        answers = self._membership.decide(cluster, group)
+        answers = self._driver.decide(cluster, group)
         return {member_id: to_wire(answer) for member_id, answer in answers.items()}
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        """Take the answer of the leader; raises as `Membership.take` does."""
-        self._membership.take(assignment.partitions(), assignment.user_data, generation)
+        """Take the answer of the leader; raises as `Driver.take` does."""
+        self._driver.take(assignment.partitions(), assignment.user_data, generation)
 
 
 # Not a base class: type checkers would accept any attribute of a class with an untyped base.

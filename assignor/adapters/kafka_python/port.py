@@ -89,11 +89,6 @@ class KafkaPythonPort:
             return 0.0
         return time.monotonic() - float(max(heartbeat.last_receive, heartbeat.last_reset))
 
-    def has_lost_membership(self) -> bool:
-        """Whether the coordinator has reset its generation."""
-        known = getattr(self._coordinator, "_generation", None)
-        return bool(getattr(known, "generation_id", 0) == _NO_GENERATION)
-
     def generation(self) -> int:
         """Generation of the last join; -1 if unknown."""
         known = getattr(self._coordinator, "_generation", None)

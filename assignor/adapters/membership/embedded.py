@@ -8,18 +8,13 @@ from dataclasses import replace
 from math import inf
 from typing import Any, Unpack
 
-from assignor.adapters.membership.client import check_listed
-from assignor.adapters.membership.core import MembershipCore
+from assignor.adapters.membership.driver import STREAMS_PROTOCOL, Driver
 from assignor.adapters.membership.keywords import MemberKeywords
-from assignor.adapters.membership.level_polling import LevelPolling
-from assignor.adapters.membership.member import STREAMS_PROTOCOL, Membership
-from assignor.adapters.membership.options import MemberOptions, StateOptions, member_options
-from assignor.adapters.membership.reports import Reporter
-from assignor.adapters.membership.resources import Resources
-from assignor.adapters.membership.setup import member_setup, new_member
+from assignor.adapters.membership.options import member_options
+from assignor.adapters.membership.port import check_listed
+from assignor.adapters.membership.setup import driver_of, new_driver
 from assignor.adapters.membership.signatures import documented, options_section
 from assignor.embedding import (
-    ClusterWatch,
     KeyHosts,
     Partitioner,
     ProcessDirectory,
@@ -31,64 +26,6 @@ from assignor.rebalance import Routing, TasksHeld, TasksListener
 from assignor.topology import Topology
 from encoding import shown
 from probing.features import FinalizedLevels
-from probing.persisted_formats import PersistedSettings
-
-
-def new_membership(options: MemberOptions) -> Membership:
-    """Return a member that has no client yet; it locks its state directory.
-
-    Raises:
-        StateDirectoryLocked: another process works in the directory.
-        StoreError: the directory cannot be used.
-        TopologyError, ConfigError, ReleaseError: an option is invalid; the message says why.
-    """
-    directory = _state_directory(options.state)
-    try:
-        return _membership(options, directory)
-    except BaseException:
-        if directory is not None:
-            directory.close()
-        raise
-
-
-def _state_directory(state: StateOptions) -> ProcessDirectory | None:
-    persisted = PersistedSettings(
-        message_format_version=state.message_format_version,
-        persistent_metadata_version=state.persistent_metadata_version,
-    )
-    return None if state.state_dir is None else ProcessDirectory(state.state_dir, persisted)
-
-
-def _membership(options: MemberOptions, directory: ProcessDirectory | None) -> Membership:
-    process_id, remembered_version, reached = options.identity.process_id, None, None
-    if directory is not None:
-        process_id = process_id or directory.process_id
-        remembered_version, reached = directory.remembered_version, directory.reached
-    setup = member_setup(options, process_id)
-    member = new_member(
-        options,
-        setup,
-        process_id=process_id,
-        remembered_version=remembered_version,
-        reached=reached,
-    )
-    # An emulated Kafka release creates no topics here, and knows no levels.
-    is_native = setup.leader.release.is_native
-    callbacks = options.callbacks
-    return Membership(
-        MembershipCore(setup, member),
-        Reporter(callbacks.listener or TasksListener(), callbacks.observer, callbacks.hooks or ()),
-        Resources(
-            cluster=ClusterWatch(
-                setup.leader.subtopologies,
-                options.leading.internal_topics if is_native else None,
-            ),
-            levels=LevelPolling(
-                options.levels.level_source if is_native else None, options.levels.level_poll_s
-            ),
-            directory=directory,
-        ),
-    )
 
 
 class EmbeddedMember:
@@ -137,7 +74,7 @@ class EmbeddedMember:
     ) -> None:
         self._check_options(options)
         self._options = member_options(topology, application_id, options, topologies=topologies)
-        self._membership = new_membership(self._options)
+        self._driver = new_driver(self._options)
         # Weak: clients' threads have the assignor, and would keep a consumer that was dropped.
         self._consumer: weakref.ref[Any] | None = None
         self._pid = os.getpid()
@@ -147,7 +84,7 @@ class EmbeddedMember:
     @property
     def tasks(self) -> TasksHeld:
         """Active and standby tasks of the last assignment."""
-        return self._membership.core.member.held
+        return self._driver.member.held
 
     def topology_versions(self, subtopology: int) -> tuple[int, ...]:
         """Return the versions of the topology that contain a subtopology, by its number in `tasks`.
@@ -155,18 +92,18 @@ class EmbeddedMember:
         Raises:
             IndexError: this program has no such subtopology.
         """
-        return self._membership.core.member.topology.carried.versions[subtopology]
+        return self._driver.member.topology.carried.versions[subtopology]
 
     @property
     def source_topics(self) -> tuple[str, ...]:
         """Topics that the consumer subscribes to, of all versions of the topology, sorted."""
-        parts = self._membership.core.leader_settings.subtopologies
+        parts = self._driver.member.leader.subtopologies
         return tuple(sorted({topic for part in parts for topic in part.source_topics}))
 
     @property
     def routing(self) -> Routing:
         """Partitions by the host that serves them, as of the last assignment."""
-        return self._membership.core.member.routing
+        return self._driver.member.routing
 
     @property
     def listener(self) -> TasksListener | None:
@@ -176,32 +113,32 @@ class EmbeddedMember:
     @property
     def is_cooperative(self) -> bool:
         """Whether this member gives up only what moves (KIP-429)."""
-        return self._membership.core.is_cooperative
+        return self._driver.member.is_cooperative
 
     @property
     def levels(self) -> FinalizedLevels:
         """The finalized levels that this member goes by."""
-        return self._membership.core.levels
+        return self._driver.member.state.levels
 
     @property
     def directory(self) -> ProcessDirectory | None:
         """The state directory, for the application's own state; None without one."""
-        return self._membership.resources.directory
+        return self._driver.directory
 
     @property
     def failed(self) -> str | None:
         """Why this member ended, or None while it runs."""
-        return self._membership.reporter.failed
+        return self._driver.reporter.failed
 
     @property
     def stopped(self) -> tuple[str, ...]:
         """Why some tasks run on no member until something is corrected; `failed` stays None."""
-        return (*self._membership.resources.cluster.problems, *self._membership.warnings.missing)
+        return (*self._driver.cluster.problems, *self._driver.warnings.missing)
 
     @property
     def is_settled(self) -> bool:
         """Whether the member has the tasks that the group gives it, after its first answers."""
-        return self._membership.reporter.first_tasks.has_them(may_wait=self.is_cooperative)
+        return self._driver.reporter.first_tasks.has_them(may_wait=self.is_cooperative)
 
     @property
     def endpoint(self) -> str | None:
@@ -211,18 +148,18 @@ class EmbeddedMember:
     @property
     def unheard_s(self) -> float:
         """Seconds since the coordinator answered a heartbeat; 0.0 within the session timeout."""
-        client = self._membership.followups.client
-        return 0.0 if client is None else client.unheard_s()
+        port = self._driver.port
+        return 0.0 if port is None else port.unheard_s()
 
     @property
     def failures(self) -> list[str]:
         """The last failures, as sentences."""
-        return self._membership.reporter.failures
+        return self._driver.reporter.failures
 
     @property
     def shutdown_requested(self) -> bool:
         """Whether the whole group was asked to stop (KIP-671): close this member."""
-        return self._membership.shutdown_requested
+        return self._driver.shutdown_requested
 
     def hosts_for_key(
         self, store: str, key: bytes, *, partitioner: Partitioner = partition_for_key
@@ -240,9 +177,9 @@ class EmbeddedMember:
             ConfigError: no consumer is attached.
         """
         self._check_attached()
-        core = self._membership.core
-        topics = core.setup.topology.store_topics(store, core.setup.application_id)
-        counts = {**self._membership.resources.cluster.partition_counts(), **core.partition_counts}
+        driver, application_id = self._driver, str(self._options.application_id)
+        topics = self._options.topology.store_topics(store, application_id)
+        counts = {**driver.cluster.partition_counts(), **driver.member.partition_counts}
         return key_hosts(self.routing, topics, counts, key, partitioner=partitioner)
 
     def request_shutdown(self) -> None:
@@ -251,7 +188,7 @@ class EmbeddedMember:
         The next subscription asks for it; the leader passes it on in every answer, and each member
         calls `TasksListener.on_shutdown_requested`. JVM members stop their application.
         """
-        self._membership.request_shutdown()
+        self._driver.request_shutdown()
 
     def close(self) -> None:
         """End threads and timers and release the state directory; after the consumer's close.
@@ -260,7 +197,7 @@ class EmbeddedMember:
         """
         if os.getpid() == self._pid:
             self._is_closed = True
-            self._membership.close()
+            self._driver.close()
 
     # For adapters
 
@@ -269,12 +206,12 @@ class EmbeddedMember:
 
     def raise_listener_error(self) -> None:
         """Raise `ListenerFailed`, once, if a method of the listener has raised in a rebalance."""
-        self._membership.reporter.raise_listener_error()
+        self._driver.reporter.raise_listener_error()
 
     @property
-    def membership(self) -> Membership:
-        """The member without its client."""
-        return self._membership
+    def driver(self) -> Driver:
+        """What calls the member for its client."""
+        return self._driver
 
     def check_attached_to(self, consumer: object) -> None:
         """Check that this consumer is attached.
@@ -323,8 +260,7 @@ class EmbeddedMember:
             )
         if given is None:
             self._options = replace(self._options, application_id=group_id)
-            directory = self._membership.resources.directory
-            self._membership = _membership(self._options, directory)
+            self._driver = driver_of(self._options, self._driver.directory)
         self._consumer = weakref.ref(consumer)
 
     def _check_asked_by(self, *, attached: bool) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from assignor.adapters.membership.rejoin_timer import Cancellable, StartTimer
+from assignor.adapters.membership.port import Cancellable, StartTimer
 from assignor.logs import line_logger
 
 _log = line_logger(__name__)

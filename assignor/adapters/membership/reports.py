@@ -1,14 +1,16 @@
 """What a member reports: to its listener, to observers and hooks, and to the log."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from math import inf
 
-from assignor.adapters.membership.core import Taken
 from assignor.embedding import ListenerFailed, is_interrupt
+from assignor.errors import LeaderRefused, TaskAssignmentError
 from assignor.logs import line_logger
 from assignor.observe import (
     AnswersDecided,
+    AssignmentFailed,
     AssignmentTaken,
     LoggingHook,
     MemberFailed,
@@ -24,11 +26,13 @@ from assignor.rebalance import (
     GroupAnswer,
     LeaderSettings,
     PartitionsByTask,
+    Taken,
+    TasksHeld,
     TasksListener,
     waiting_subtopologies,
 )
 from assignor.topology import Subtopology
-from encoding import shown, task_order
+from encoding import RebalanceError, shown, task_order
 from probing import Content
 
 _log = line_logger(__name__)
@@ -175,6 +179,52 @@ class Reporter:
                 stopped=stopped,
             )
         )
+
+    def report_given_up(self, tasks: TasksHeld, *, is_lost: bool, is_logged: bool) -> None:
+        """Tell the listener, and observers of what is lost, that tasks are given up before a join.
+
+        Args:
+            tasks: all tasks of the member; none if what is lost was given up before.
+            is_lost: other members may run them already.
+            is_logged: the log says already why.
+        """
+        revoke = self.listener.on_tasks_revoked
+        if is_lost:
+            lost = tuple(sorted(tasks.active, key=task_order))
+            self.observe(MembershipLost(active_tasks=lost, is_logged=is_logged))
+            revoke = self.listener.on_tasks_lost
+        self.call_listener(revoke, tasks.active, tasks.standby)
+
+    @contextmanager
+    def leading(self) -> Iterator[None]:
+        """Report why a leader has no answers, in a block.
+
+        Raises:
+            LeaderRefused: as the block did; the member has failed.
+            RebalanceError, MemoryError: as the block did.
+            TaskAssignmentError: the block has raised anything else: a defect of a client, a
+                strategy or a resource.
+        """
+        try:
+            yield
+        except LeaderRefused as error:
+            self.fail(str(error))
+            raise
+        except RebalanceError as error:
+            self._report_no_answer(str(error))
+            raise
+        except MemoryError:
+            raise
+        except Exception as error:
+            why = (
+                f"the leader failed, {type(error).__name__}: {shown(error)}; the group joins again"
+            )
+            self._report_no_answer(why)
+            raise TaskAssignmentError(why) from error
+
+    def _report_no_answer(self, why: str) -> None:
+        self.observe(AssignmentFailed(why=why))
+        self.report(why)
 
     def call_listener(self, method: Callable[..., None], *tasks: PartitionsByTask) -> None:
         """Tell the listener what becomes of tasks; as `guarded`, and kept for the loop that polls.

@@ -1,118 +1,121 @@
-"""From checked options to what the membership core is made of: settings, identity, member."""
+"""From checked options to a member with its driver, state directory and resources."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
-from uuid import UUID, uuid4
+from uuid import uuid4
 
-from assignor.adapters.membership.options import MemberOptions
+from assignor.adapters.membership.driver import Driver
+from assignor.adapters.membership.options import MemberOptions, StateOptions
+from assignor.adapters.membership.reports import Reporter
 from assignor.config import config_from_mapping
+from assignor.embedding import ClusterWatch, ProcessDirectory, lags_or_prior
 from assignor.errors import ConfigError
 from assignor.placement import high_availability, strategy_of
-from assignor.rebalance import LeaderSettings, MemberIdentity, StreamsMember
-from assignor.topology import CarriedTopologies, Subtopology, Topology, is_topic_name
+from assignor.rebalance import LeaderSettings, Member, MemberIdentity, TasksListener
+from assignor.topology import CarriedTopologies, Subtopology, is_topic_name
 from assignor.topology.changes import carried_topologies
 from encoding import shown
 from probing import HELD_BACK, RebalanceProtocol, Release, find_release
 from probing.features import UNKNOWN_LEVELS
-from probing.topologies import Reached
+from probing.persisted_formats import PersistedSettings
 
 # Stands for the group id, with which the options are checked again once it is known.
 _UNNAMED = "application"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberSetup:
-    """Options after all checks, as the membership core uses them.
+def new_driver(options: MemberOptions) -> Driver:
+    """Return a member that has no client yet; it locks its state directory.
 
-    Attributes:
-        topology: what the application processes.
-        application_id: prefix of internal topics.
-        leader: release, subtopologies, strategy and settings of a leader.
-        protocol: how the member moves partitions.
-        identity_is_given: the process id came from the user or the state directory.
-        strategy_is_default: the user chose no strategy.
+    Raises:
+        StateDirectoryLocked: another process works in the directory.
+        StoreError: the directory cannot be used.
+        TopologyError, ConfigError, ReleaseError: an option is invalid; the message says why.
     """
+    directory = state_directory(options.state)
+    try:
+        return driver_of(options, directory)
+    except BaseException:
+        if directory is not None:
+            directory.close()
+        raise
 
-    topology: Topology
-    application_id: str
-    leader: LeaderSettings
-    protocol: RebalanceProtocol
-    identity_is_given: bool
-    strategy_is_default: bool
+
+def state_directory(state: StateOptions) -> ProcessDirectory | None:
+    """Return the locked state directory, or None; raises as `new_driver` does."""
+    persisted = PersistedSettings(
+        message_format_version=state.message_format_version,
+        persistent_metadata_version=state.persistent_metadata_version,
+    )
+    return None if state.state_dir is None else ProcessDirectory(state.state_dir, persisted)
 
 
-def member_setup(options: MemberOptions, process_id: UUID | None) -> MemberSetup:
-    """Resolve names and check numbers.
+def driver_of(options: MemberOptions, directory: ProcessDirectory | None) -> Driver:
+    """Return a member that works in a state directory; raises as `new_driver` does."""
+    member, application_id = new_member(options, directory), _application_id(options)
+    # An emulated Kafka release creates no topics here, and knows no levels.
+    topics, source = options.leading.internal_topics, options.levels.level_source
+    if not member.is_native:
+        topics = source = None
+    callbacks, has_id = options.callbacks, options.identity.process_id or directory
+    return Driver(
+        member,
+        Reporter(callbacks.listener or TasksListener(), callbacks.observer, callbacks.hooks or ()),
+        ClusterWatch(member.leader.subtopologies, topics),
+        level_source=source,
+        level_poll_s=options.levels.level_poll_s,
+        directory=directory,
+        strategy=lags_or_prior if options.leading.strategy is None else None,
+        static_name=None if has_id else application_id,
+    )
+
+
+def new_member(options: MemberOptions, directory: ProcessDirectory | None = None) -> Member:
+    """Return a member that has not joined yet, with checked options.
 
     Args:
         options: of the member.
-        process_id: of the options or the state directory; None: neither has one.
+        directory: what it remembers from before a restart; None: nothing.
 
     Raises:
         TopologyError, ConfigError, ReleaseError: an option is invalid; the message says why.
     """
-    chosen, protocol = options.leading.strategy, options.protocol
-    application_id = _UNNAMED if options.application_id is None else options.application_id
-    carried = _carried(options, application_id)
-    release = find_release(protocol.release)
-    return MemberSetup(
-        topology=options.topology,
-        application_id=application_id,
-        leader=LeaderSettings(
-            release=release,
-            subtopologies=carried.subtopologies,
-            config=config_from_mapping(options.settings),
-            strategy=strategy_of(high_availability if chosen is None else chosen),
-            versions=() if carried.is_plain else carried.versions,
-        ),
-        protocol=offered_protocol(release, protocol.upgrade_from, protocol.rebalance_protocol),
-        identity_is_given=process_id is not None,
-        strategy_is_default=chosen is None,
+    identity, protocol, chosen = options.identity, options.protocol, options.leading.strategy
+    carried, release = _carried(options), find_release(protocol.release)
+    leader = LeaderSettings(
+        release=release,
+        subtopologies=carried.subtopologies,
+        config=config_from_mapping(options.settings),
+        strategy=strategy_of(high_availability if chosen is None else chosen),
+        versions=() if carried.is_plain else carried.versions,
     )
-
-
-def new_member(
-    options: MemberOptions,
-    setup: MemberSetup,
-    *,
-    process_id: UUID | None,
-    remembered_version: int | None,
-    reached: Mapping[bytes, Reached] | None = None,
-) -> StreamsMember:
-    """Return a member that has not joined yet.
-
-    Args:
-        options: of the member.
-        setup: made from the options.
-        process_id: as for `member_setup`; None: a random one.
-        remembered_version: that the group agreed on before a restart, by the state directory.
-        reached: versions of the topology that were reached before a restart, likewise.
-
-    Raises:
-        ConfigError, ReleaseError: an option is invalid; the message says why.
-    """
-    identity, protocol = options.identity, options.protocol
-    tags = identity.client_tags
-    return StreamsMember(
-        setup.leader.release,
+    offered = offered_protocol(release, protocol.upgrade_from, protocol.rebalance_protocol)
+    tags, kept_id = identity.client_tags, None if directory is None else directory.process_id
+    return Member(
+        release,
         MemberIdentity(
-            process_id=process_id or uuid4(),
+            process_id=identity.process_id or kept_id or uuid4(),
             user_endpoint=identity.endpoint,
             rack=identity.rack,
             client_tags=dict(tags) if isinstance(tags, Mapping) else tags or {},
         ),
-        carried=setup.leader.carried,
-        reached=reached,
+        carried=leader.carried,
+        reached=None if directory is None else directory.reached,
         upgrade_from=protocol.upgrade_from,
         start_version=protocol.start_version,
-        remembered_version=remembered_version,
+        remembered_version=None if directory is None else directory.remembered_version,
         levels=HELD_BACK if options.levels.hold_back else UNKNOWN_LEVELS,
+        leader=leader,
+        is_cooperative=offered is RebalanceProtocol.COOPERATIVE,
     )
 
 
-def _carried(options: MemberOptions, application_id: str) -> CarriedTopologies:
+def _application_id(options: MemberOptions) -> str:
+    return _UNNAMED if options.application_id is None else options.application_id
+
+
+def _carried(options: MemberOptions) -> CarriedTopologies:
     """Return all versions of the topology, if Kafka can have topics with these names."""
+    application_id = _application_id(options)
     if not (isinstance(application_id, str) and is_topic_name(application_id)):
         raise ConfigError(
             f"application_id={shown(repr(application_id))} is refused, since internal topics begin"

@@ -66,9 +66,7 @@ def tasks(members):
 def settled(members):
     def found():
         if tasks(members) == [f"0_{p}" for p in range(PARTITIONS)]:
-            return not any(
-                member.assignor._membership.followups.client.is_rebalancing() for member in members
-            )
+            return not any(member.assignor._driver.port.is_rebalancing() for member in members)
         return False
 
     return found

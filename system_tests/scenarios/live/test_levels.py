@@ -145,9 +145,7 @@ def test_a_stale_broker_never_takes_the_group_back_and_an_operator_does(broker, 
     broker.call(lambda inner: inner.cluster.features.freeze([2]))
     finalize(broker.bootstrap_servers, 2)
     # A member that polls node 1 knows the level; a third member, on the stale node, rebalances.
-    until(
-        lambda: first.assignor._membership.resources.levels.found.epoch == 1, lambda: epochs(group)
-    )
+    until(lambda: first.assignor._driver.levels.found.epoch == 1, lambda: epochs(group))
     group.append(member(1))
     until(lambda: settled(group) and epochs(group) == [1, 1, 1], lambda: epochs(group))
     group.append(member(1))

@@ -10,7 +10,7 @@ from kafka.protocol.consumer.metadata import (
 
 from assignor import TasksListener
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
-from assignor.adapters.membership.rejoin_timer import FollowupTimer
+from assignor.adapters.membership import RejoinTimer
 from tests.assignor.rebalance.groups import TOPOLOGY
 
 
@@ -82,9 +82,13 @@ class Timers:
 def followups(coordinator):
     """A timer for follow-ups, and a function that fires it."""
     timers = Timers()
-    return FollowupTimer(
-        coordinator.request_rejoin, coordinator.rebalance_in_progress, timers
-    ), timers
+    timer = RejoinTimer(None)
+    timer.port = SimpleNamespace(
+        request_rejoin=coordinator.request_rejoin,
+        is_rebalancing=coordinator.rebalance_in_progress,
+        start_timer=timers,
+    )
+    return timer, timers
 
 
 class AnyConsumer(SimpleNamespace):
@@ -100,8 +104,7 @@ def consumer_with(coordinator, **attributes):
 def with_timers(assignor):
     """Give a member timers that the test fires; return them."""
     timers = Timers()
-    followups = assignor._membership.followups
-    followups.client.start_timer = followups.timer._start_timer = timers
+    assignor._driver.port.start_timer = timers
     return timers
 
 

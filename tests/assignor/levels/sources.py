@@ -1,5 +1,6 @@
 """Level sources with given levels, and members that poll them."""
 
+from assignor.adapters.membership import RejoinTimer
 from probing.features import ASSIGNMENT_PROTOCOL, FinalizedLevels
 from tests.assignor.adapters.members import cluster, joined, on_the_wire
 
@@ -25,7 +26,7 @@ class Source:
 
 def look(assignor):
     """Poll the level source of a member once, as its thread does."""
-    assignor._membership.resources.levels._watch._look()
+    assignor._driver.levels._look()
 
 
 def settled(*assignors, leader=0):
@@ -36,17 +37,12 @@ def settled(*assignors, leader=0):
         assignor.on_assignment(on_the_wire(answers[f"m{n}"]), 1)
 
 
-class Timer:
+class Timer(RejoinTimer):
     """A timer that records its schedules."""
 
     def __init__(self):
+        super().__init__(None)
         self.delays = []
 
     def schedule(self, delay_ms):
         self.delays.append(delay_ms)
-
-    def clear(self):
-        pass
-
-    def close(self):
-        pass

@@ -35,9 +35,9 @@ def test_the_leader_keeps_what_the_group_has_reached_at_once_and_no_other_member
     sources = [ReachedSource(at(11, 1)) for _ in range(2)]
     pair = [made(number=n + 1, level_source=source)[0] for n, source in enumerate(sources)]
     for assignor in pair:
-        assignor._membership.core.member.topology.learn({form: Reached(3, 1)})
+        assignor._driver.member.topology.learn({form: Reached(3, 1)})
     settled(*pair)
-    watches = [assignor._membership.resources.levels._watch for assignor in pair]
+    watches = [assignor._driver.levels for assignor in pair]
     assert [watch._wake.is_set() for watch in watches] == [True, False], "no minute is waited for"
     for assignor in pair:
         look(assignor)
@@ -51,21 +51,21 @@ def test_a_lowered_memory_makes_the_leader_tell_the_group_once():
     source = ReachedSource(at(11, 1))
     (leader, _, _), (other, _, _) = made(level_source=source), made(number=2)
     for assignor in (leader, other):
-        assignor._membership.core.member.topology.learn({form: Reached(3, 2)})
+        assignor._driver.member.topology.learn({form: Reached(3, 2)})
     settled(leader, other)
     look(leader)
     for assignor in (leader, other):
-        assignor._membership.followups.timer = Timer()
+        assignor._driver.timer = Timer()
     source.memory = {form: Reached(4, 1)}
     look(leader)
-    assert leader._membership.followups.timer.delays == [0]
+    assert leader._driver.timer.delays == [0]
     settled(leader, other)
-    assert other._membership.core.member.topology.reached == {form: Reached(4, 1)}
+    assert other._driver.member.topology.reached == {form: Reached(4, 1)}
     look(leader)
-    assert leader._membership.followups.timer.delays == [0]
+    assert leader._driver.timer.delays == [0]
     source.memory = {b"unknown!": Reached(9, 9)}
     look(leader)
-    assert leader._membership.followups.timer.delays == [0], "no member can run it"
+    assert leader._driver.timer.delays == [0], "no member can run it"
     leader.close()
 
 
@@ -78,7 +78,7 @@ def test_a_memory_that_cannot_be_kept_is_reported_once_and_levels_go_on():
     listener = Listener()
     leader, _, _ = made(level_source=source, listener=listener)
     form = content_fingerprint(TOPOLOGY.subtopologies("app")[0])
-    leader._membership.core.member.topology.learn({form: Reached(3, 1)})
+    leader._driver.member.topology.learn({form: Reached(3, 1)})
     settled(leader)
     look(leader)
     look(leader)
@@ -92,18 +92,18 @@ def test_junk_at_the_source_is_reported_once_and_causes_no_rebalance():
     form = content_fingerprint(TOPOLOGY.subtopologies("app")[0])
     source, listener = ReachedSource(at(11, 1)), Listener()
     leader, _, _ = made(level_source=source, listener=listener)
-    leader._membership.core.member.topology.learn({form: Reached(3, 1)})
+    leader._driver.member.topology.learn({form: Reached(3, 1)})
     settled(leader)
     look(leader)
     assert source.memory == {form: Reached(3, 1)}
-    leader._membership.followups.timer = Timer()
+    leader._driver.timer = Timer()
     junk = {number.to_bytes(8, "big"): Reached(9, 9) for number in range(10_000)}
     source.memory = {**junk, form: Reached(HIGHEST_EPOCH - 1, 9)}
     look(leader)
     settled(leader)
     look(leader)
-    assert leader._membership.core.member.topology.reached == {form: Reached(3, 1)}
-    assert leader._membership.followups.timer.delays == []
+    assert leader._driver.member.topology.reached == {form: Reached(3, 1)}
+    assert leader._driver.timer.delays == []
     [(_, why)] = [call for call in listener.calls if call[0] == "error"]
     assert why.startswith("1 reached versions of the topology beside the levels are ignored")
     leader.close()

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from assignor import MemberRefused
-from assignor.adapters.membership.level_polling import LevelPolling
 from assignor.levels import watcher as levels
 from assignor.levels.log import LogFormat, Note, format_log, opened_log
 from assignor.levels.watcher import FolderLevels, LevelWatch
@@ -51,13 +50,13 @@ def test_new_levels_make_the_leader_rejoin_and_nobody_else():
     sources = [Source(at(11, 1)), Source(at(11, 1))]
     pair = [made(number=n + 1, level_source=s)[0] for n, s in enumerate(sources)]
     for assignor in pair:
-        assignor._membership.followups.timer = Timer()
+        assignor._driver.timer = Timer()
     settled(*pair)
     for assignor in pair:
-        assignor._membership.levels_found(at(101, 2))
-    assert [assignor._membership.followups.timer.delays for assignor in pair] == [[0], []]
-    pair[0]._membership.levels_found(at(101, 0))  # a stale broker
-    assert pair[0]._membership.followups.timer.delays == [0]
+        assignor._driver.levels_found(at(101, 2))
+    assert [assignor._driver.timer.delays for assignor in pair] == [[0], []]
+    pair[0]._driver.levels_found(at(101, 0))  # a stale broker
+    assert pair[0]._driver.timer.delays == [0]
     for assignor in pair:
         assignor.close()
 
@@ -65,11 +64,11 @@ def test_new_levels_make_the_leader_rejoin_and_nobody_else():
 def test_levels_found_behind_the_leaders_answer_are_asked_for_once_it_has_arrived():
     leader, coordinator, _ = made()
     settled(leader)
-    leader._membership.followups.timer, timers = followups(coordinator)
+    leader._driver.timer, timers = followups(coordinator)
     group = [joined(leader, "m0")]
     coordinator.busy = True
     answers = leader.assign(cluster(lines=4), group)
-    leader._membership.levels_found(at(101, 2))
+    leader._driver.levels_found(at(101, 2))
     timers.fire()
     leader.on_assignment(on_the_wire(answers["m0"]), 2)  # it says that no follow-up is wanted
     coordinator.busy = False
@@ -85,26 +84,26 @@ def test_levels_that_the_leaders_answer_carries_are_not_asked_for_again():
     source = Source(at(11, 1))
     leader, _, _ = made(level_source=source)
     settled(leader)
-    leader._membership.followups.timer = Timer()
+    leader._driver.timer = Timer()
     group = [joined(leader, "m0")]
     source.answers = [at(101, 2)]
     look(leader)
-    assert leader._membership.resources.levels.found == at(101, 2)
+    assert leader._driver.levels.found == at(101, 2)
     leader.assign(cluster(lines=4), group)
-    leader._membership.levels_found(at(101, 2))
+    leader._driver.levels_found(at(101, 2))
     leader.close()
-    assert leader._membership.followups.timer.delays == []
+    assert leader._driver.timer.delays == []
 
 
 def test_under_a_jvm_leader_a_member_comes_down_by_itself_and_never_goes_up():
     source = Source(at(11, 1))
     (native, _, _), (jvm, _, _) = made(level_source=source), made(number=2, release="3.9.1")
-    native._membership.followups.timer = Timer()
+    native._driver.timer = Timer()
     settled(native, jvm, leader=1)
-    native._membership.levels_found(at(101, 2))
-    assert 0 not in native._membership.followups.timer.delays
-    native._membership.levels_found(at(9, 3))
-    assert 0 in native._membership.followups.timer.delays
+    native._driver.levels_found(at(101, 2))
+    assert 0 not in native._driver.timer.delays
+    native._driver.levels_found(at(9, 3))
+    assert 0 in native._driver.timer.delays
     native.close()
 
 
@@ -138,9 +137,7 @@ def test_a_member_below_the_level_does_not_join_and_reports_what_to_do():
 
 def test_an_answer_with_a_level_that_cannot_be_met_ends_the_member_without_asking_again():
     (old, coordinator, _), (leader, _, _) = made(number=1), made(number=2, release="next")
-    leader._membership.core.member.state = replace(
-        leader._membership.core.member.state, levels=at(102, 1)
-    )
+    leader._driver.member.state = replace(leader._driver.member.state, levels=at(102, 1))
     settled(old, leader, leader=1)
     assert "assignment.protocol=102" in old.failed
     assert coordinator.requests == 0
@@ -149,7 +146,7 @@ def test_an_answer_with_a_level_that_cannot_be_met_ends_the_member_without_askin
 
 def test_emulated_releases_know_nothing_of_levels():
     assignor, _, _ = made(release="3.9.1", level_source=Source(at(9, 1)))
-    assert not assignor._membership.resources.levels.is_on
+    assert assignor._driver.levels is None
     assert decode_subscription(joined(assignor, "x").metadata.user_data).version == 11
     assert assignor.levels == UNKNOWN_LEVELS
 
@@ -170,7 +167,7 @@ def test_levels_without_an_epoch_change_nothing_that_a_member_writes():
     source = Source(at(9, -1))
     assignor, _, _ = made(level_source=source)
     assert decode_subscription(joined(assignor, "x").metadata.user_data).version == 11
-    assert (assignor.levels, assignor._membership.resources.levels.found) == (
+    assert (assignor.levels, assignor._driver.levels.found) == (
         UNKNOWN_LEVELS,
         UNKNOWN_LEVELS,
     )
@@ -196,9 +193,7 @@ def test_the_leader_has_minimums_raised_once_no_member_supports_the_old_levels()
     source = MinimumsSource(at(101, 1))
     (leader, _, _), (other, _, _) = made(number=1, level_source=source), made(number=2)
     for assignor, is_enough in ((leader, False), (other, True)):
-        assignor._membership.core.member.state = replace(
-            assignor._membership.core.member.state, known_versions=(11,)
-        )
+        assignor._driver.member.state = replace(assignor._driver.member.state, known_versions=(11,))
         settled(leader, other)
         look(leader)
         assert bool(source.raised) == is_enough
@@ -218,9 +213,7 @@ def test_levels_reach_members_even_if_the_leader_may_not_raise_minimums():
 
     source = ReadOnly(at(101, 1))
     leader, _, _ = made(number=1, level_source=source)
-    leader._membership.core.member.state = replace(
-        leader._membership.core.member.state, known_versions=(11,)
-    )
+    leader._driver.member.state = replace(leader._driver.member.state, known_versions=(11,))
     settled(leader)
     look(leader)
     assert source.raised
@@ -241,19 +234,9 @@ def test_a_member_looks_once_a_minute_by_default_give_or_take_a_fifth(settings, 
 
     source = Source(at(11, 1))
     assignor, _, _ = made(level_source=source, **settings)
-    watch = assignor._membership.resources.levels._watch
+    watch = assignor._driver.levels
     watch._wake, source.polls = Wake(), 0
     watch._run()
     assert all(0.8 * every_s <= wait <= 1.2 * every_s for wait in waits)
     assert len(set(waits)) > 1
     assert source.polls == 9
-
-
-def test_levels_are_not_polled_after_the_close():
-    polls = []
-    polling = LevelPolling(lambda: polls.append("poll"), every_s=60.0)
-    polling.close()
-    polling.start(*[lambda *_: None] * 3)
-    is_on = polling.is_on
-    polling.close()
-    assert (is_on, polls) == (False, [])

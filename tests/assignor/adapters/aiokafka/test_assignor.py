@@ -13,7 +13,7 @@ from aiokafka.coordinator.protocol import (
 from assignor import ConfigError, TasksListener, Topology
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.coordinator import owned_in
-from assignor.adapters.membership import rejoin_timer
+from assignor.adapters.membership import followups
 from assignor.errors import CopartitionMismatch
 from assignor.observe import (
     AnswerHandled,
@@ -163,12 +163,12 @@ def test_an_answer_in_a_lower_version_makes_it_rejoin_at_once():
 
 @pytest.mark.usefixtures("clock")
 def test_a_follow_up_comes_from_the_loop_and_waits_for_a_running_rebalance(monkeypatch):
-    monkeypatch.setattr(rejoin_timer, "_RETRY_S", 0.0)
+    monkeypatch.setattr(followups, "_RETRY_S", 0.0)
 
     async def work():
         assignor, coordinator, _ = made()
         coordinator._performed_join_prepare = True
-        timer = assignor._membership.followups.timer
+        timer = assignor._driver.timer
         timer.schedule(0)
         first = timer._timer
         while timer._timer is first:  # noqa: ASYNC110 a timer has no event
@@ -192,7 +192,7 @@ def test_nothing_is_raised_whatever_listener_and_observer_do():
 
     async def work():
         assignor, _, _ = made(listener=Broken())
-        assignor._membership.reporter.observer = lambda _: 1 / 0
+        assignor._driver.reporter.observer = lambda _: 1 / 0
         assert subscription_of(assignor).version == 11
         assignor.on_assignment(answer(11, 11))
         assignor.on_assignment(ConsumerProtocolMemberAssignment(1, [], b"\x00"))
@@ -222,9 +222,7 @@ def test_an_answer_that_would_end_aiokafka_becomes_one_without_anything(bytes_of
     assignor.on_assignment(taken)
     (sentence,) = assignor.failures
     assert why in sentence
-    assert assignor._membership.followups.timer._timer is not None, (
-        "it is asked for again after a back-off"
-    )
+    assert assignor._driver.timer._timer is not None, "it is asked for again after a back-off"
     assert tuple(assignor.tasks.active) == ()
     assignor.close()
 
@@ -303,7 +301,7 @@ def test_a_consumer_that_has_not_started_is_no_failure():
     consumer = consumer_of(assignor)
     consumer._coordinator = None
     assignor.attach(consumer)
-    assert assignor._membership.followups.client.is_rebalancing()
-    assignor._membership.followups.client.request_rejoin()
+    assert assignor._driver.port.is_rebalancing()
+    assignor._driver.port.request_rejoin()
     assignor.on_assignment(answer(11, 11))
     assert assignor.failures == []

@@ -136,7 +136,7 @@ def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one():
         consumer = made("127.0.0.1:1", **given)
         assert consumer._auto_offset_reset == "latest"
         assert not consumer._enable_auto_commit
-        assert consumer.assignor._membership.core.member.identity.rack == "a"
+        assert consumer.assignor._driver.member.identity.rack == "a"
         await consumer.stop()
 
     run(work())

@@ -47,9 +47,8 @@ class Consumer:
 
 
 def assignor(*, failed=None, shutdown=False):
-    followups = SimpleNamespace(client=AiokafkaPort(Consumer()))
     return SimpleNamespace(
-        membership=SimpleNamespace(has_left=lambda: True, followups=followups),
+        driver=SimpleNamespace(has_left=lambda: True, port=AiokafkaPort(Consumer())),
         failed=failed,
         shutdown_requested=shutdown,
         check_attached_to=lambda _: None,

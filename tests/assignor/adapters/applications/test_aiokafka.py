@@ -50,7 +50,7 @@ def test_a_rebalance_waits_for_a_record_on_a_thread_and_heartbeats_go_on(servers
             count(record, state)
             if record.offset == 0:
                 loop.call_soon_threadsafe(app.consumer._coordinator.request_rejoin)
-                port = app.assignor.membership.followups.client
+                port = app.assignor.driver.port
                 while not port.joins_soon:
                     pause()
                 for _ in range(20):

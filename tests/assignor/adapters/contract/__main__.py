@@ -69,8 +69,13 @@ def compared_with(library, client, names):
 
 def release_in(library, client):
     """Return the release of a client in a folder, or None."""
-    pattern = f"{PACKAGES[client].replace('-', '_')}-*.dist-info"
+    pattern = f"{PACKAGES.get(client, client).replace('-', '_')}-*.dist-info"
     return next((Distribution.at(path).version for path in Path(library).glob(pattern)), None)
+
+
+def release_of(client):
+    """Return the installed release of a client; that of an invented one is "-"."""
+    return version(PACKAGES[client]) if client in PACKAGES else "-"
 
 
 @click.command(help=__doc__)
@@ -89,7 +94,7 @@ def main(clients, libraries, names, *, real_only):
     rows, differences = [], {}
     for client in clients:
         wanted = [name for name in scripts_of(client) if not names or name in names]
-        found = {version(PACKAGES[client]): compared(client, wanted)}
+        found = {release_of(client): compared(client, wanted)}
         for library in libraries:
             if (release := release_in(library, client)) is not None:
                 found[release] = compared_with(library, client, wanted)

@@ -9,7 +9,7 @@ from kafka.structs import TopicPartition as KafkaPartition
 from assignor.adapters import aiokafka as aiokafka_adapter
 from assignor.adapters import kafka_python as kafka_adapter
 from assignor.adapters.kafka_python import application
-from assignor.adapters.membership.member import Membership
+from assignor.adapters.membership.driver import Driver
 from tests.assignor.adapters.contract import aiokafka, kafka_python
 from tests.assignor.adapters.contract.calls import Deserializer
 from tests.assignor.adapters.contract.cluster import Stop
@@ -64,7 +64,7 @@ class Polled(Run):
 
     def make(self, **settings):
         self.ended = Stop(self.clock)
-        with mock.patch.object(Membership, "watch_cluster"):
+        with mock.patch.object(Driver, "watch_cluster"):
             return kafka_adapter.streams_consumer(TOPOLOGY, **settings)
 
     def _once(self):
@@ -130,7 +130,7 @@ class Application(Polled):
         with ExitStack() as stack:
             access = Access(self.cluster, lambda _: None)
             for where, name, to in (
-                (Membership, "watch_cluster", lambda *_: None),
+                (Driver, "watch_cluster", lambda *_: None),
                 (application, "KafkaChangelogs", lambda **_: access),
             ):
                 stack.enter_context(mock.patch.object(where, name, to))
@@ -179,7 +179,7 @@ class Aiokafka(Run):
         self.stores = self.new_stores() if self.has_stores else None
         listener = {} if self.stores is None else {"listener": self.stores}
         settings = {name: _SETTINGS[name] for name in _SETTINGS if name != "value_deserializer"}
-        with mock.patch.object(Membership, "watch_cluster"):
+        with mock.patch.object(Driver, "watch_cluster"):
             self.consumer = aiokafka_adapter.streams_consumer(
                 COUNTING if self.has_stores else TOPOLOGY, **settings, **listener
             )

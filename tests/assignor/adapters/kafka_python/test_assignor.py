@@ -164,7 +164,7 @@ def test_a_listener_or_observer_that_raises_disturbs_nobody():
             raise ValueError("no offsets today")
 
     assignor, _, _ = made(listener=Broken())
-    assignor._membership.reporter.observer = lambda _: 1 / 0
+    assignor._driver.reporter.observer = lambda _: 1 / 0
     first = assignor.metadata({"lines"})
     assert decode_subscription(bytes(first.user_data)).version == 11
     assignor.on_assignment(answer(11, 11), 1)

@@ -161,9 +161,9 @@ def test_given_settings_go_before_its_own_defaults_and_the_rack_is_one(made):
     assert consumer.config["auto_offset_reset"] == "latest"
     assert consumer.config["enable_auto_commit"]
     assert consumer.config["allow_auto_create_topics"] is False
-    assert consumer.assignor._membership.core.member.identity.rack == "a"
+    assert consumer.assignor._driver.member.identity.rack == "a"
     other = made(client_rack="a", rack="b", group_id="other")
-    assert other.assignor._membership.core.member.identity.rack == "b"
+    assert other.assignor._driver.member.identity.rack == "b"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from uuid import UUID
 
-from assignor.adapters.membership import member_options, new_membership
+from assignor.adapters.membership import member_options, new_driver
 from tests.assignor.rebalance.groups import TOPOLOGY
 
 
@@ -26,11 +26,8 @@ class FakeClient:
     def is_rebalancing(self):
         return self.busy
 
-    def has_lost_membership(self):
-        return self.lost
-
     def generation(self):
-        return self.current_generation
+        return -1 if self.lost else self.current_generation
 
     def member_id(self):
         return self.own_id
@@ -57,7 +54,7 @@ def connected(*, number=1, topology=TOPOLOGY, client=None, **options):
     """A membership with a fake client, the client, and the observed events."""
     seen = []
     keywords = {"process_id": UUID(int=number), "observer": seen.append} | options
-    membership = new_membership(member_options(topology, "app", keywords))
+    membership = new_driver(member_options(topology, "app", keywords))
     client = client or FakeClient()
     membership.connect(client)
     return membership, client, seen

@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 from assignor import RebalanceHook
+from assignor.rebalance.forms.own import OwnTopology
+from assignor.topology import plain
 from encoding import (
     Assignment,
     NativeAssignment,
@@ -50,7 +52,7 @@ def test_an_answer_that_cannot_be_taken_is_asked_for_again_however_it_fails(name
     assert [kind for kind, _ in listener.calls].count("error") == 8
     before = decode_subscription(membership.join())
     membership.take(LINES, VALID, 9)
-    assert tuple(membership.core.member.held.active) == TASKS
+    assert tuple(membership.member.held.active) == TASKS
     assert before.version == 11
     membership.take(LINES, b"", 10)
     assert client.delays_s[-1] == 1, "an answer that was taken ends the back-off"
@@ -64,12 +66,12 @@ def test_an_unexpected_exception_is_an_answer_that_cannot_be_taken(monkeypatch):
     def broken(*_, **__):
         raise RecursionError("\x1b[31mtoo deep")
 
-    monkeypatch.setattr(membership.core.member, "receive", broken)
+    monkeypatch.setattr(membership.member, "receive", broken)
     membership.take(LINES, VALID, 2)
     assert client.delays_s == [1]
     assert "RecursionError" in listener.calls[-1][1]
     assert "\x1b" not in listener.calls[-1][1]
-    assert not membership.core.member.held.active
+    assert not membership.member.held.active
     monkeypatch.undo()
     membership.take([(None, 0), ("lines", 0)], answer(), 3)
     assert client.delays_s == [1, 2]
@@ -86,7 +88,7 @@ def test_a_topology_name_on_one_of_two_tasks_keeps_no_observer_from_sorting_them
     listener = Listener()
     listener.on_tasks_assigned = lambda active, _: listener.calls.append(tuple(active))
     membership, _, seen = connected(listener=listener, hooks=[Hook()])
-    membership.core.member._subtopologies = ()
+    membership.member.topology = OwnTopology(plain(()))
     tasks = (TaskId(0, 1), TaskId(0, 1, "named"))
     membership.take(LINES, answer(tasks=tasks), 1)
     assert listener.calls == [tasks]
@@ -117,7 +119,7 @@ def test_whatever_a_callback_raises_the_tasks_are_assigned_and_the_rejoin_is_req
     membership.take(LINES, answer(next_rebalance_ms=0), 2)
     assert client.rejoins == 2
     membership.take(LINES, b"", 3)
-    assert membership.followups.timer._timer is not None
+    assert membership.timer._timer is not None
     assert any("a user's own" in failure for failure in membership.reporter.failures)
 
 
@@ -167,7 +169,7 @@ def test_a_leader_that_always_wants_the_next_rebalance_now_is_followed_16_times(
     membership, client, _ = connected()
     for generation in range(30):
         membership.take(LINES, answer(next_rebalance_ms=next_rebalance_ms), generation)
-        assert tuple(membership.core.member.held.active) == TASKS
+        assert tuple(membership.member.held.active) == TASKS
     at_once = client.rejoins + client.delays_s.count(0)
     assert at_once == 16
     assert [delay for delay in client.delays_s if delay] == [1, 2, 4, 8, 16, 32, *[60] * 8]

@@ -1,4 +1,4 @@
-"""The membership core: from bytes and facts to bytes, tasks and steps."""
+"""The sans-IO member: from bytes and facts to bytes, tasks and steps."""
 
 import ast
 from dataclasses import replace
@@ -7,13 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from assignor import ConfigError, assign_group, high_availability, sticky
-from assignor.adapters.membership import core as core_module
-from assignor.adapters.membership import member_options
-from assignor.adapters.membership.core import MembershipCore
-from assignor.adapters.membership.setup import member_setup, new_member
-from assignor.embedding import ClusterKnowledge, lags_or_prior
-from assignor.rebalance import NO_CLAIMS, AskAgain, End, GroupMember, RejoinLater
+from assignor import assign_group, sticky
+from assignor.adapters.membership import member_options, new_member
+from assignor.rebalance import NO_CLAIMS, AskAgain, End, GroupMember, LeaderInputs, RejoinLater
+from assignor.rebalance import member as core_module
 from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
 from encoding import (
@@ -34,17 +31,13 @@ LINES = tuple(TopicPartition("lines", number) for number in range(4))
 
 def core_of(number=1, **options):
     keywords = {"strategy": sticky, "process_id": UUID(int=number)} | options
-    grouped = member_options(TOPOLOGY, "app", keywords)
-    process_id = grouped.identity.process_id
-    setup = member_setup(grouped, process_id)
-    member = new_member(grouped, setup, process_id=process_id, remembered_version=None)
-    return MembershipCore(setup, member)
+    return new_member(member_options(TOPOLOGY, "app", keywords))
 
 
 def join(core, owned=()):
     core.begin_join()
     given_up = core.give_up(is_lost=False)
-    core.write_subscription({}, owned)
+    core.subscription(owned_partitions=sorted(owned))
     return given_up
 
 
@@ -52,11 +45,9 @@ def decide(leader, group):
     """The leader's answers to the joined cores, by member id."""
     leader.begin_lead()
     members = [GroupMember(member_id=name, user_data=c.last_bytes) for name, c in group.items()]
-    knowledge = ClusterKnowledge(partition_counts={"lines": 4}, waits={}, end_offset_sums=None)
     own_id = next(name for name, core in group.items() if core is leader)
-    return leader.decide(
-        members, knowledge, persistent_version=0, generation=1, leader_id=own_id, now_ms=0
-    ).answers
+    inputs = LeaderInputs(generation=1, leader_id=own_id)
+    return leader.decide(members, {"lines": 4}, inputs).answers
 
 
 def take(core, answer, generation=1):
@@ -94,7 +85,15 @@ def test_a_core_imports_no_client_no_thread_no_clock_and_no_socket():
             else []
         )
     }
-    assert imported == {"assignor", "collections", "dataclasses", "encoding", "probing"}
+    assert imported == {
+        "assignor",
+        "collections",
+        "dataclasses",
+        "encoding",
+        "probing",
+        "types",
+        "typing",
+    }
 
 
 def test_cores_rebalance_by_their_bytes_alone():
@@ -112,8 +111,7 @@ def test_an_eager_core_gives_everything_up_once_and_revokes_nothing_after_an_ans
     taken = rebalance({"m1": core})["m1"]
     assert not taken.revoked.active
     given_up = join(core, owned=())
-    assert sorted(given_up.tasks.active) == TASKS
-    assert not given_up.is_lost
+    assert sorted(given_up.active) == TASKS
     assert core.give_up(is_lost=False) is None
 
 
@@ -138,9 +136,8 @@ def test_a_core_whose_member_the_group_removed_loses_all_tasks(protocol):
     core = core_of(rebalance_protocol=protocol)
     rebalance({"m1": core})
     given_up = core.give_up(is_lost=True)
-    assert given_up.is_lost
-    assert sorted(given_up.tasks.active) == TASKS
-    core.write_subscription({}, ())
+    assert sorted(given_up.active) == TASKS
+    core.subscription()
     subscription = decode_subscription(core.last_bytes)
     assert subscription.prev_tasks == ()
     assert subscription.native.owned_generation == -1
@@ -169,7 +166,7 @@ def test_a_level_that_the_member_cannot_meet_ends_it():
     core = core_of()
     native = NativeAssignment(feature_levels={ASSIGNMENT_PROTOCOL: 10_000}, feature_epoch=3)
     taken = core.take([], answer_of(native=native), generation=1, now_ms=0)
-    assert core.refusal is not None
+    assert core.state.refusal is not None
     [*_, end] = core.steps(taken, now_ms=0)
     assert end == End(why=taken.received.failure)
 
@@ -228,7 +225,6 @@ def test_a_rebalance_that_is_decided_twice_has_the_memory_of_the_one_before():
         GroupMember(member_id=name, user_data=c.last_bytes)
         for name, c in (("a", leader), ("b", other))
     ]
-    knowledge = ClusterKnowledge(partition_counts={"lines": 4}, waits={}, end_offset_sums=None)
     seen = []
 
     def remembering(settings, group, counts, *, knowledge, held_view):
@@ -241,53 +237,9 @@ def test_a_rebalance_that_is_decided_twice_has_the_memory_of_the_one_before():
         for _ in range(2):
             # As if copies had been followed since.
             leader.memory = replace(leader.memory, lags_before={"now": {TASKS[0]: 7}})
-            leader.decide(
-                members, knowledge, persistent_version=0, generation=2, leader_id="a", now_ms=0
-            )
+            leader.decide(members, {"lines": 4}, LeaderInputs(generation=2, leader_id="a"))
     assert [known.lags_before for known in seen] == [before.lags_before] * 2
     assert [known.stalled for known in seen] == [before.stalled] * 2
-
-
-def test_the_leader_asks_for_a_rebalance_for_newer_levels_and_a_follower_does_not():
-    group = {"m1": core_of(1), "m2": core_of(2)}
-    rebalance(group)
-    assert group["m1"].why_rejoin_for(at(11, 1))
-    assert not group["m2"].why_rejoin_for(at(11, 1))
-    group["m1"].member.levels_polled(at(11, 1))
-    assert not group["m1"].why_rejoin_for(at(11, 1)), "it goes by them already"
-    group["m1"].begin_join()
-    assert not group["m1"].why_rejoin_for(at(101, 2)), "no member leads yet"
-
-
-def test_under_a_jvm_leader_a_member_asks_for_a_rebalance_only_to_come_down():
-    core = core_of()
-    core.take([], answer_of(), generation=1, now_ms=0)
-    assert not core.why_rejoin_for(at(101, 1))
-    assert core.why_rejoin_for(at(9, 1))
-
-
-def test_a_static_member_has_a_process_id_by_its_names_unless_one_is_given():
-    ids = []
-    for options in ({"process_id": None}, {"process_id": None}, {}):
-        core = core_of(**options)
-        core.become_static("i")
-        assert core.member.identity.instance_id == "i"
-        ids.append(core.member.identity.process_id)
-    assert ids[0] == ids[1]
-    assert ids[2] == UUID(int=1)
-    with pytest.raises(ConfigError, match="group_instance_id"):
-        core.become_static("not a name")
-
-
-@pytest.mark.parametrize(
-    ("chosen", "before", "after"),
-    [(None, high_availability, lags_or_prior), ("sticky", sticky, sticky)],
-)
-def test_lags_are_followed_unless_the_user_chose_a_strategy(chosen, before, after):
-    core = core_of(strategy=chosen)
-    assert core.leader_settings.strategy is before
-    core.follow_lags()
-    assert core.leader_settings.strategy is after
 
 
 def test_a_leader_knows_itself_by_member_id_also_beside_a_thread_that_writes_equal_bytes():

@@ -36,7 +36,7 @@ def test_plans_that_are_made_elsewhere_have_the_same_default():
 def test_members_of_both_clients_lead_by_high_availability(kind, options):
     assignor = kind(TOPOLOGY, application_id="app", **options)
     try:
-        assert assignor._membership.core.leader_settings.strategy is high_availability
+        assert assignor._driver.member.leader.strategy is high_availability
     finally:
         assignor.close()
 

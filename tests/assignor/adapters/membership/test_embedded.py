@@ -50,7 +50,7 @@ def _no_thread(monkeypatch):
 
 
 def query(assignor):
-    assignor._membership.resources.cluster._provider._query(0.0)
+    assignor._driver.cluster._provider._query(0.0)
 
 
 @pytest.fixture
@@ -63,8 +63,8 @@ def member():
         assignor.attach(consumer_with(coordinator))
         coordinator.timers = with_timers(assignor)
         if cluster is not None:
-            assignor._membership.resources.cluster.patience_s = patience_s
-            assignor._membership.watch_cluster(lambda: cluster)
+            assignor._driver.cluster.patience_s = patience_s
+            assignor._driver.watch_cluster(lambda: cluster)
         made.append(assignor)
         return assignor, coordinator
 
@@ -101,7 +101,7 @@ def test_topics_created_after_the_leaders_answer_cause_a_rebalance_once_it_has_a
     group = [joined(assignor, "m0", "words")]
     coordinator.busy = True
     answers = assignor.assign(cluster(words=2), group)
-    assignor._membership.followups.request_new_answer()
+    assignor._driver.timer.request_new_answer()
     timers.fire()
     assignor.on_assignment(on_the_wire(answers["m0"]), 1)  # it asks for no follow-up
     coordinator.busy = False
@@ -138,7 +138,7 @@ def test_by_end_offsets_from_before_the_state_was_written_no_task_moves(member, 
     leader, _ = member(cluster, patience_s=LIMIT_S, process_id=UUID(int=1))
     cluster.ends = 0
     leader.metadata({"words"})
-    until(lambda: leader._membership.resources.cluster.knowledge({"words": 2}).end_offset_sums)
+    until(lambda: leader._driver.cluster.knowledge({"words": 2}).end_offset_sums)
     rebalance(leader)
     assert sorted(leader.tasks.active) == TASKS
     # The leader joins last: it decides before the query of its join has ended.
@@ -198,9 +198,7 @@ def test_a_state_directory_gives_the_process_id_and_the_version_to_start_with(me
 def test_the_version_that_the_group_agrees_on_is_kept(member, tmp_path):
     assignor, _ = member(state_dir=tmp_path)
     rebalance(assignor)
-    assert (
-        assignor.directory.remembered_version == assignor._membership.core.member.state.used_version
-    )
+    assert assignor.directory.remembered_version == assignor._driver.member.state.used_version
 
 
 def test_invalid_options_unlock_the_state_directory(tmp_path):

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from assignor import TasksListener
-from assignor.adapters.membership.core import NO_TASKS, Taken
-from assignor.adapters.membership.followups import Followups
+from assignor.adapters.membership.followups import RejoinTimer, follow
 from assignor.adapters.membership.reports import FirstTasks, Reporter
 from assignor.observe import AnswerRefused, MemberFailed, MembershipLost, Outcome, RejoinRequested
 from assignor.rebalance import (
@@ -15,7 +14,9 @@ from assignor.rebalance import (
     Received,
     Rejoin,
     RejoinLater,
+    Taken,
 )
+from assignor.rebalance.held_tasks import NO_TASKS
 from encoding import TaskId
 from probing import ClearSchedule, RejoinNow, ReportError
 from tests.assignor.adapters.membership.clients import FakeClient
@@ -33,19 +34,18 @@ CLEAR = ClearSchedule(rule="a rule", why="a reason")
 
 
 class Member:
-    """Followups with a reporter and a fake client."""
+    """A timer with a reporter and a fake client."""
 
     def __init__(self, *, attached=True):
         self.seen = []
         self.reporter = Reporter(TasksListener(), self.seen.append, hooks=())
-        self.followups = Followups(self.reporter)
+        self.timer = RejoinTimer(self.reporter.report)
         self.client = FakeClient()
         if attached:
-            self.followups.connect(self.client)
+            self.timer.port = self.client
 
     def does(self, *steps):
-        for step in steps:
-            self.followups.carry_out(step, TAKEN)
+        follow(TAKEN, steps, "", self.timer, self.reporter)
 
 
 def rejoin(wait_ms=0):
@@ -84,8 +84,8 @@ def test_without_a_client_a_rejoin_is_reported_with_what_to_do(wait_ms):
     assert member.reporter.failures == [
         "a rejoin is due, but attach(consumer) was never called; call it"
     ]
-    member.followups.request_new_answer()
-    member.followups.close()
+    member.timer.request_new_answer()
+    member.timer.close()
 
 
 def test_a_later_step_replaces_the_rejoin_of_an_earlier_one():
@@ -119,26 +119,26 @@ def test_a_report_goes_on_and_an_end_does_not():
 
 def test_a_new_answer_is_requested_after_every_answer_until_the_next_join():
     member = Member()
-    member.followups.answered()
+    member.timer.answered()
     assert member.client.delays_s == []
     member.client.busy = True
-    member.followups.request_new_answer()
+    member.timer.request_new_answer()
     member.client.fire()
     assert member.client.rejoins == 0, "a request would be lost in the rebalance that runs"
     member.does(CLEAR)
-    member.followups.answered()
+    member.timer.answered()
     member.client.busy = False
     member.client.fire()
     assert member.client.rejoins == 1
-    member.followups.begin_join()
-    member.followups.answered()
+    member.timer.begin_join()
+    member.timer.answered()
     assert member.client.pending == []
 
 
 def test_after_the_close_nothing_is_scheduled():
     member = Member()
     member.does(RejoinLater(delay_ms=5_000))
-    member.followups.close()
+    member.timer.close()
     member.does(RejoinLater(delay_ms=5_000))
     assert member.client.pending == []
 

@@ -63,18 +63,18 @@ def test_a_leader_remembers_what_reached_the_group_and_only_while_it_leads():
     members = {"m1": Member(1), "m2": Member(2)}
     leader, other = members.values()
     rebalance(leader, members, 1)
-    assert sorted(leader.assignor._membership.core.memory.claims.given.values()) == [
+    assert sorted(leader.assignor._driver.member.memory.claims.given.values()) == [
         "m1",
         "m1",
         "m2",
         "m2",
     ]
-    assert other.assignor._membership.core.memory.claims == NO_CLAIMS
+    assert other.assignor._driver.member.memory.claims == NO_CLAIMS
     # An answer that never arrives is not remembered.
-    before = leader.assignor._membership.core.memory.claims
+    before = leader.assignor._driver.member.memory.claims
     leader.assignor.assign(CLUSTER, [member.joined(name) for name, member in members.items()])
-    assert leader.assignor._membership.core.memory.claims is before
+    assert leader.assignor._driver.member.memory.claims is before
     # Another member leads: the state of the first is outdated.
     rebalance(other, members, 3)
-    assert leader.assignor._membership.core.memory.claims == NO_CLAIMS
-    assert other.assignor._membership.core.memory.claims.given
+    assert leader.assignor._driver.member.memory.claims == NO_CLAIMS
+    assert other.assignor._driver.member.memory.claims.given

@@ -64,7 +64,7 @@ def test_a_loss_whose_cause_is_logged_is_no_warning(caplog):
         caplog.clear()
         first.generation.generation_id = -1
         if has_cause:
-            assert first.assignor.membership.has_left()
+            assert first.assignor.driver.has_left()
         first.joined("m1")
         lines = records_of(caplog)
         levels += [each.levelname for each in lines if "membership=lost" in each.getMessage()]

@@ -7,7 +7,6 @@ import pytest
 from assignor import ConfigError, MemberIdentity, StreamsMember, Topology, sticky
 from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.adapters.membership import check_listed, offered_protocol
-from assignor.adapters.membership.static_membership import static_identity
 from encoding import Assignment, encode_assignment
 from probing import RELEASES, RebalanceProtocol, ReleaseError, find_release
 from tests.assignor.adapters import members
@@ -53,7 +52,7 @@ def made(process_id=None):
 
 def test_a_static_identity_follows_from_the_names_of_application_and_instance():
     ids = [
-        static_identity(made(), instance, application_id=application).process_id
+        made().as_static(instance, application_id=application).process_id
         for application, instance in (("app", "i"), ("app", "i"), ("app", "j"), ("other", "i"))
     ]
     assert ids[0] == ids[1]
@@ -61,7 +60,7 @@ def test_a_static_identity_follows_from_the_names_of_application_and_instance():
 
 
 def test_a_given_process_id_stays_and_so_does_everything_else():
-    static = static_identity(made(UUID(int=7)), "i", application_id=None)
+    static = made(UUID(int=7)).as_static("i", application_id=None)
     assert (static.process_id, static.instance_id) == (UUID(int=7), "i")
     assert (static.user_endpoint, static.rack, static.client_tags) == ("h:1", "r", {"zone": "z"})
 
@@ -99,7 +98,7 @@ def assignor_of(**settings):
 
 @pytest.mark.parametrize("given", ["sticky", "assignor:sticky", sticky])
 def test_a_strategy_is_a_name_or_a_function(given):
-    assert assignor_of(strategy=given)._membership.core.leader_settings.strategy is sticky
+    assert assignor_of(strategy=given)._driver.member.leader.strategy is sticky
 
 
 @pytest.mark.parametrize(("given", "why"), [("stiky", "did you mean sticky"), (7, "refused")])
@@ -111,7 +110,7 @@ def test_a_strategy_that_is_neither_is_refused_at_once(given, why):
 @pytest.mark.parametrize("instance_id", ["", "an instance", "i" * 250, "..", 5])
 def test_an_instance_id_that_kafka_refuses_is_refused_when_the_consumer_is_attached(instance_id):
     with pytest.raises(ConfigError, match="group_instance_id"):
-        static_identity(made(), instance_id, application_id=None)
+        made().as_static(instance_id, application_id=None)
 
 
 def test_limits_themselves_are_taken_and_reach_the_wire():

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from assignor import GroupMember, RunningTasks, TasksListener, Topology, high_availability
-from assignor.adapters.membership import member_options, new_membership
+from assignor.adapters.membership import member_options, new_driver
 from encoding import RUNNING, TaskId, decode_subscription
 from tests.assignor.adapters.membership.clients import FakeClient
 from tests.assignor.rebalance.groups import TOPOLOGY
@@ -29,10 +29,10 @@ class App(RunningTasks):
 
 def member(listener, number=1, *, topology=TOPOLOGY, **options):
     keywords = {"process_id": UUID(int=number), "listener": listener} | options
-    membership = new_membership(member_options(topology, "app", keywords))
+    membership = new_driver(member_options(topology, "app", keywords))
     membership.connect(FakeClient())
     # As the thread that reads the cluster would: the end of each changelog.
-    cluster = membership.resources.cluster
+    cluster = membership.cluster
     knowledge = cluster.knowledge
     ends = dict.fromkeys(TASKS, END) if topology is TOPOLOGY else {}
     cluster.knowledge = lambda counts: SimpleNamespace(
@@ -103,7 +103,7 @@ def test_a_task_that_is_restored_slowly_moves_to_a_member_that_has_its_state():
         pass
     second = member(App(t1=END), 2, strategy=high_availability)
     rebalance(first, second, generation=2)
-    assert sorted(second.core.member.held.active) == [TASKS[1]]
+    assert sorted(second.member.held.active) == [TASKS[1]]
 
 
 def test_the_same_task_stays_where_it_runs_and_the_state_becomes_a_standby():
@@ -114,4 +114,4 @@ def test_the_same_task_stays_where_it_runs_and_the_state_becomes_a_standby():
         pass
     second = member(App(t0=10, t1=10), 2, strategy=high_availability)
     rebalance(first, second, generation=2)
-    assert sorted(first.core.member.held.active) == TASKS
+    assert sorted(first.member.held.active) == TASKS

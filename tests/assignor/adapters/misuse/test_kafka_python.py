@@ -151,10 +151,10 @@ def test_a_second_attach_of_the_same_consumer_changes_nothing(servers):
     assignor = StreamsAssignor(TOPOLOGY)
     with consumer(servers, assignor) as member:
         assignor.attach(member)
-        membership, timer = assignor._membership, assignor._membership.followups.timer
+        membership, timer = assignor._driver, assignor._driver.timer
         assignor.attach(member)
-        assert assignor._membership is membership
-        assert membership.followups.timer is timer
+        assert assignor._driver is membership
+        assert membership.timer is timer
         poll_until([member], lambda: assignor.tasks.active)
 
 

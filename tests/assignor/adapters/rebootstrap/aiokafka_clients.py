@@ -80,7 +80,7 @@ class Member:
 
     @property
     def version(self):
-        return self.assignor._membership.core.member.state.used_version
+        return self.assignor._driver.member.state.used_version
 
     @property
     def partitions(self):

@@ -56,7 +56,7 @@ class Member:
 
     @property
     def memory(self):
-        return dict(self.assignor._membership.core.member.topology.reached)
+        return dict(self.assignor._driver.member.topology.reached)
 
     @property
     def versions(self):

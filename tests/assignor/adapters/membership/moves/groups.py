@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from uuid import UUID
 
 from assignor import GroupMember
-from assignor.adapters.membership import member_options, new_membership
+from assignor.adapters.membership import member_options, new_driver
 from encoding import TaskId, TopicPartition, decode_subscription
 from tests.assignor.adapters.membership.clients import FakeClient
 from tests.assignor.rebalance.groups import TOPOLOGY
@@ -32,9 +32,9 @@ class Group:
         # A process id that does not sort as the names do.
         number = UUID(int=int.from_bytes(name.encode(), "little") * 2654435761 % 2**128)
         keywords = {"process_id": number, "listener": listener} | self.options | options
-        membership = new_membership(member_options(TOPOLOGY, "app", keywords))
+        membership = new_driver(member_options(TOPOLOGY, "app", keywords))
         membership.connect(FakeClient())
-        cluster = membership.resources.cluster
+        cluster = membership.cluster
         counts_of = cluster.knowledge
         cluster.knowledge = lambda counts: SimpleNamespace(
             partition_counts=counts_of(counts).partition_counts, waits={}, end_offset_sums=self.ends
@@ -53,18 +53,18 @@ class Group:
 
     def owners(self):
         """Task -> member that runs it."""
-        held = {name: each.core.member.held.active for name, each in self.members.items()}
+        held = {name: each.member.held.active for name, each in self.members.items()}
         return {task: name for name, tasks in held.items() for task in tasks}
 
     def loads(self):
-        return sorted(len(each.core.member.held.active) for each in self.members.values())
+        return sorted(len(each.member.held.active) for each in self.members.values())
 
     def settle(self):
         """Rebalance until nobody asks for it; return the tasks that left a member that stays."""
         before = self.owners()
         for _ in range(_ROUNDS):
             self.rebalance()
-            clients = [each.followups.client for each in self.members.values()]
+            clients = [each.port for each in self.members.values()]
             asked = sum(client.rejoins for client in clients)
             for client in clients:
                 client.rejoins = 0
@@ -89,5 +89,5 @@ class Group:
         for name, each in self.members.items():
             answer = answers[name]
             each.take([tuple(p) for p in answer.partitions], answer.user_data, self.generation)
-            each.followups.client.owned = [TopicPartition(*p) for p in answer.partitions]
-            each.followups.client.current_generation = self.generation
+            each.port.owned = [TopicPartition(*p) for p in answer.partitions]
+            each.port.current_generation = self.generation

@@ -93,14 +93,14 @@ def test_kafka_21001_a_warm_up_stays_where_its_restore_has_begun(protocol):
     group = Machines(rebalance_protocol=protocol)
     group.started("one", "two")
     group.join("three", OnDisk(group.disks["three"]))
-    warming = group.members["three"].core.member.held.warmup
+    warming = group.members["three"].member.held.warmup
     assert len(warming) == 2
     group.disks["three"].update(dict.fromkeys(warming, 10))
     group.join("four", OnDisk(group.disks["four"]))
-    assert group.members["three"].core.member.held.warmup == warming
+    assert group.members["three"].member.held.warmup == warming
     group.disks["three"].update(dict.fromkeys(warming, group.end))
     assert group.settle() == warming
-    assert warming == group.members["three"].core.member.held.active.keys()
+    assert warming == group.members["three"].member.held.active.keys()
 
 
 @PROTOCOLS

@@ -40,9 +40,7 @@ class PlannedGroup(Group):
         snapshot = self.store.read_snapshot("app")
         plan = plan_for(snapshot, high_availability(snapshot.state))
         self.store.write_plan("app", plan)
-        names = {
-            str(each.core.member.identity.process_id): name for name, each in self.members.items()
-        }
+        names = {str(each.member.identity.process_id): name for name, each in self.members.items()}
         active = plan.assignment.active.tolist()
         return {
             task: names[snapshot.state.clients[client]]
@@ -81,7 +79,7 @@ def test_a_plan_from_before_the_state_was_written_moves_no_task(store, protocol,
     group.plan()  # of the state by now: copies first
     group.settle()
     assert group.loads() == [0, 12]
-    assert any(each.core.member.held.standby for each in group.members.values())
+    assert any(each.member.held.standby for each in group.members.values())
 
 
 def test_the_log_says_why_a_plan_is_not_taken_and_what_to_do(store, caplog):

@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from assignor import RunningTasks, TasksListener
-from assignor.adapters.membership import member
+from assignor.adapters.membership import driver
 from encoding import RUNNING, TaskId
 from tests.assignor.adapters.membership.moves.groups import Group
 
@@ -92,12 +92,12 @@ def test_above_the_lag_tasks_wait_for_copies_and_the_log_says_what_the_listener_
     listener, caplog, monkeypatch
 ):
     minutes = count(1, 11)  # the probing interval is ten minutes
-    monkeypatch.setattr(member, "_now_ms", lambda: next(minutes) * 60_000)
+    monkeypatch.setattr(driver, "_now_ms", lambda: next(minutes) * 60_000)
     group = Group(acceptable_recovery_lag=0)
     assert moved(group, listener, written=300) == (0, 0, 0)
     for _ in range(2):
         group.rebalance()
-    process_id = group.members["three"].core.member.identity.process_id
+    process_id = group.members["three"].member.identity.process_id
     assert f"wait for client three ({process_id}), which runs 0 of its share" in caplog.text
     assert "check that the listener on three" in caplog.text
     assert "reports task_offsets" in caplog.text
@@ -105,7 +105,7 @@ def test_above_the_lag_tasks_wait_for_copies_and_the_log_says_what_the_listener_
 
 def test_rebalances_of_a_routine_roll_warn_of_no_copy(caplog, monkeypatch):
     seconds = count(1_000, 2)
-    monkeypatch.setattr(member, "_now_ms", lambda: next(seconds) * 1_000)
+    monkeypatch.setattr(driver, "_now_ms", lambda: next(seconds) * 1_000)
     group = Group(acceptable_recovery_lag=0)
     assert moved(group, RunningTasks, written=300) == (0, 0, 0)
     for _ in range(100):

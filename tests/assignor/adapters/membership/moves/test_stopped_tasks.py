@@ -41,7 +41,7 @@ def member(caplog):
         number = UUID(int=len(made) + 1)
         assignor = StreamsAssignor(topology, application_id="app", process_id=number)
         assignor.attach(consumer_with(Coordinator()))
-        assignor._membership.watch_cluster(lambda: found)
+        assignor._driver.watch_cluster(lambda: found)
         made.append(assignor)
         return assignor
 
@@ -68,7 +68,7 @@ def wait_for_queries(manager, count):
 def rebalance(*assignors, **topics):
     """Run one generation, led by the first member, once each has looked at the cluster."""
     for each in assignors:
-        wait_for_queries(each._membership.resources.cluster._provider, 1)
+        wait_for_queries(each._driver.cluster._provider, 1)
     group = [joined(assignor, f"m{number}", *topics) for number, assignor in enumerate(assignors)]
     answers = assignors[0].assign(cluster(**topics), group)
     for number, assignor in enumerate(assignors):
@@ -127,7 +127,7 @@ def test_topics_that_do_not_fit_are_named_once_and_no_query_has_failed(member, c
     caplog.set_level("INFO", logger="assignor")
     found = Cluster(a=1, b=2)
     each = member(found, COUNTED_PAIRS)
-    wait_for_queries(each._membership.resources.cluster._provider, 2)
+    wait_for_queries(each._driver.cluster._provider, 2)
     [sentence] = each.stopped
     assert "a has 1, b has 2" in sentence
     assert [m for m in caplog.messages if "a has 1, b has 2" in m] == [sentence]

@@ -1,0 +1,1 @@
+"""What the port of every client passes, and a client that was invented to show what one needs."""
