@@ -23,6 +23,7 @@ __all__ = [
     "JSON",
     "TEXT",
     "AssignmentConfig",
+    "BadRecord",
     "BadRecordAction",
     "BadRecordStage",
     "ClusterUnavailable",

@@ -22,6 +22,7 @@ from assignor.embedding import TaskState as TaskState
 from assignor.embedding import TaskStores as TaskStores
 from assignor.embedding import UnreadableRecord as UnreadableRecord
 from assignor.embedding import partition_for_key as partition_for_key
+from assignor.embedding.bad_records import BadRecord as BadRecord
 from assignor.embedding.bad_records import BadRecordAction as BadRecordAction
 from assignor.embedding.bad_records import BadRecordStage as BadRecordStage
 from assignor.embedding.bad_records import DeadLetter as DeadLetter

@@ -78,6 +78,8 @@ def check_offsets(next_offsets: object, *, with_metadata: bool = False) -> None:
     if not isinstance(next_offsets, Mapping):
         raise refused("next_offsets", next_offsets, "a mapping of partitions to offsets, or None")
     for partition, given in next_offsets.items():
+        if not isinstance(partition, tuple) or [*map(type, partition)] != [str, int]:
+            raise refused("a partition of next_offsets", partition, "a pair of topic and number")
         is_pair = with_metadata and isinstance(given, tuple) and len(given) > 0
         offset = given[0] if is_pair else given
         is_whole = isinstance(offset, Integral) and not isinstance(offset, bool)

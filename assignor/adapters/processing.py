@@ -15,6 +15,7 @@ from collections.abc import (
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from inspect import GEN_CLOSED, getgeneratorstate, isawaitable
+from math import inf
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
@@ -157,9 +158,13 @@ class GroupConsumer:
         found: Collection[Any] = self.consumer.assignment()
         return found
 
-    def begins(self, partitions: Collection[Any]) -> Mapping[Any, int]:
+    def begins(self, partitions: Collection[Any], before: Mapping[Any, int]) -> Mapping[Any, int]:
         """Return where the last poll has begun to read partitions that were assigned in it."""
-        return {each: at for each, at in self.begun.items() if each in partitions}
+        return {
+            each: at
+            for each, at in self.begun.items()
+            if each in partitions and at < before.get(each, inf)
+        }
 
     def topic_ids(self, *, asks: bool) -> Mapping[str, UUID | None]:  # noqa: ARG002 unknown here
         """Return topic -> None, of the assigned topics that the client finds."""

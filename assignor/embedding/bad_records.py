@@ -85,7 +85,7 @@ class BadRecord:
         timestamp_ms: of the record, in ms since 1970; None: it has none.
         key, value: as they were read; bytes or None, unless the client has deserializers.
         headers: names and values.
-        error: what was raised.
+        error: what the deserializer, the function or the client raised.
     """
 
     stage: BadRecordStage
@@ -195,7 +195,7 @@ class BadRecords:
             bad.place,
             done,
             bad.stage.value,
-            shown(error_text(_cause(bad)), limit=_TEXT_LIMIT),
+            shown(error_text(bad.error), limit=_TEXT_LIMIT),
         )
         return None
 
@@ -264,6 +264,7 @@ def _bad_record(task: TaskId, record: Any, error: Exception) -> BadRecord:
         stage = BadRecordStage.PRODUCTION
     elif isinstance(error, UnreadableRecord):
         stage = BadRecordStage.DESERIALIZATION
+        error = error.__cause__ if isinstance(error.__cause__, Exception) else error
     headers, time_ms = value_of(record, "headers"), time_of(record)
     return BadRecord(
         stage=stage,
@@ -279,12 +280,6 @@ def _bad_record(task: TaskId, record: Any, error: Exception) -> BadRecord:
     )
 
 
-def _cause(bad: BadRecord) -> BaseException:
-    """Return what a deserializer raised, without the advice of the error around it."""
-    error = bad.error.__cause__ if bad.stage is BadRecordStage.DESERIALIZATION else bad.error
-    return error or bad.error
-
-
 def _send(letter: DeadLetter, bad: BadRecord, send: Send) -> None:
     wrong = [n for n in ("key", "value") if not isinstance(getattr(bad, n), bytes | None)]
     if wrong:
@@ -293,7 +288,7 @@ def _send(letter: DeadLetter, bad: BadRecord, send: Send) -> None:
             f"{letter.topic} as it was; give deserializers to StreamsApplication, or deserialize "
             "in the function that processes records"
         ) from bad.error
-    error = _cause(bad)
+    error = bad.error
     stack = "".join(traceback.format_exception(error))
     own = {
         "exception": f"{type(error).__module__}.{type(error).__qualname__}",

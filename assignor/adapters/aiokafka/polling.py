@@ -234,7 +234,7 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, Any] | None = No
     commit_existing_topics(consumer)
     # A user's metadata stand.
     offsets = next_offsets and {
-        where: at if isinstance(at, tuple) else (at, COMMIT_METADATA)
+        ClientPartition(*where): at if isinstance(at, tuple) else (at, COMMIT_METADATA)
         for where, at in next_offsets.items()
     }
     try:

@@ -58,7 +58,7 @@ class _FetchedRecords(OrderedDict[Any, Any]):
         wake: called when there is an error: aiokafka's call looks for it in its next round.
 
     Attributes:
-        begun: partition -> offset of the first results that have come since it was last emptied.
+        begun: partition -> lowest offset of results that have come since it was last emptied.
     """
 
     def __init__(self, backoff_s: float, wake: Callable[[], object]) -> None:
@@ -73,7 +73,8 @@ class _FetchedRecords(OrderedDict[Any, Any]):
         self._read.pop(partition, None)
         if records is not None:
             self._read[partition] = _Records(partition, records)
-            self.begun.setdefault(partition, records.next_fetch_offset)
+            begin = records.next_fetch_offset
+            self.begun[partition] = min(begin, self.begun.get(partition, begin))
             result._partition_records = self._read[partition]  # noqa: SLF001 no hook for it
         super().__setitem__(partition, result)
 

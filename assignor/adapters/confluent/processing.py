@@ -192,9 +192,9 @@ class ConsumerLoop:
         }
         return {where: offset for where, offset in offsets.items() if offset >= 0}
 
-    def begins(self, partitions: Collection[Any]) -> Mapping[Any, int]:
+    def begins(self, partitions: Collection[Any], before: Mapping[Any, int]) -> Mapping[Any, int]:
         """Return where these partitions are read again, as nobody has what was read of them."""
-        last = self._consumer._commits.stored.last(partitions)
+        last = self._consumer._commits.stored.last({*partitions} - before.keys())
         return {partition_of(each): each.offset for each in last}
 
     def ranges(self, partitions: Collection[Any]) -> Mapping[Any, tuple[int, int]]:

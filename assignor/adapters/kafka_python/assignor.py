@@ -121,6 +121,8 @@ class StreamsAssignor(EmbeddedMember):
         """
         self._check_asked_by(attached=self._port is None or self._port.is_joining())
         user_data, core = self._membership.join(), self._membership.core
+        if self._port is not None and not self.is_cooperative:
+            self._port.drop_assignment()
         return ConsumerProtocolSubscription(
             version=consumer_version(core.leader_settings.release),
             topics=sorted(topics),

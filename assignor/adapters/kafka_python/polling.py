@@ -19,12 +19,12 @@ from uuid import UUID
 
 from kafka import TopicPartition as ClientPartition
 from kafka.consumer.subscription_state import OffsetResetStrategy
-from kafka.errors import FencedInstanceIdError, KafkaError
+from kafka.errors import FencedInstanceIdError, KafkaError, RebalanceInProgressError
 from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.ranges import log_ranges, refresh_metadata, topic_id
-from assignor.adapters.kafka_python.records import drop_fetched
+from assignor.adapters.kafka_python.records import begins_of, drop_fetched
 from assignor.adapters.poll_arguments import (
     attached_member,
     check_offsets,
@@ -37,6 +37,7 @@ from assignor.adapters.processing import (
     GroupConsumer,
     broker_waits,
     consumed,
+    known_topics,
     own_resets,
     waited_s,
 )
@@ -84,8 +85,7 @@ class ConsumerLoop(GroupConsumer):
     def __init__(
         self, consumer: Any, assignor: StreamsAssignor, timeout_ms: int, reset: str
     ) -> None:
-        records = getattr(getattr(consumer, "_fetcher", None), "PartitionRecords", None)
-        super().__init__(consumer, assignor, timeout_ms, getattr(records, "begun", {}), reset)
+        super().__init__(consumer, assignor, timeout_ms, begins_of(consumer), reset)
         self._silence = SilenceWatch()
 
     def poll(self, max_records: int | None, *, waits: bool) -> Batch:
@@ -246,13 +246,30 @@ def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) ->
     if next_offsets is not None and not next_offsets:
         return True
     config = check_client(consumer)
+    coordinator = getattr(consumer, "_coordinator", None)
     offsets = next_offsets and {
-        where: OffsetAndMetadata(at, COMMIT_METADATA, -1) for where, at in next_offsets.items()
+        ClientPartition(*where): OffsetAndMetadata(at, COMMIT_METADATA, -1)
+        for where, at in next_offsets.items()
     }
     try:
-        with broker_waits(getattr(consumer, "_coordinator", None)).waiting():
+        if _is_moved(consumer, coordinator, offsets):
+            raise RebalanceInProgressError
+        with broker_waits(coordinator).waiting():
             consumer.commit(offsets, timeout_ms=config["request_timeout_ms"])
     except KafkaError as error:
         log_late_commit(error)
         return False
     return True
+
+
+def _is_moved(consumer: Any, coordinator: Any, offsets: Mapping[Any, Any] | None) -> bool:
+    """Return whether partitions may be of other members, whose offsets kafka-python would move.
+
+    In an eager rebalance it has none, and would commit nothing. The coordinator leaves out topics
+    that were deleted.
+    """
+    assigned = consumer.assignment()
+    if offsets is None:
+        return not assigned and bool(coordinator.rebalance_in_progress())
+    topics = {partition.topic for partition in offsets.keys() - assigned}
+    return known_topics(getattr(coordinator, "_cluster", None), topics) != []

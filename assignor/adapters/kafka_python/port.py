@@ -17,6 +17,7 @@ from kafka.protocol.consumer.metadata import (
     ConsumerProtocolSubscription,
 )
 
+from assignor.adapters.kafka_python.records import begins_of
 from assignor.adapters.membership import (
     Cancellable,
     in_a_thread,
@@ -108,6 +109,15 @@ class KafkaPythonPort:
         consumer = self._consumer()
         assigned = () if consumer is None else consumer.assignment()
         return tuple(TopicPartition(p.topic, p.partition) for p in assigned)
+
+    def drop_assignment(self) -> None:
+        """Have all partitions that come back read from their committed offsets.
+
+        As other clients do in an eager rebalance: listeners that were told that their tasks are
+        revoked have dropped what is not committed. kafka-python 3 keeps the positions.
+        """
+        self._coordinator._subscription.assign_from_subscribed([])  # noqa: SLF001 no public way
+        begins_of(self._consumer()).clear()
 
     def group_instance_id(self) -> str | None:
         """The consumer's `group_instance_id`."""

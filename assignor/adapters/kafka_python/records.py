@@ -114,6 +114,13 @@ def mend_fetched_records(consumer: Any) -> None:
     fetcher.fetched_records = fetched
 
 
+def begins_of(consumer: Any) -> dict[Any, int]:
+    """Return `NamedRecords.begun` of a `KafkaConsumer`; empty if its records are not mended."""
+    records = getattr(getattr(consumer, "_fetcher", None), "PartitionRecords", None)
+    begun: dict[Any, int] = getattr(records, "begun", {})
+    return begun
+
+
 def drop_fetched(consumer: Any, partitions: Collection[Any]) -> None:
     """Have a `KafkaConsumer` fetch partitions again, also if a seek leaves them where they are.
 

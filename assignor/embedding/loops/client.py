@@ -58,8 +58,15 @@ class LoopClient(Protocol):
         It is behind the control records of transactions that polls have passed.
         """
 
-    def begins(self, partitions: Collection[Any]) -> Mapping[Any, int]:
-        """Return where the last poll has begun to read partitions that were assigned in it."""
+    def begins(self, partitions: Collection[Any], before: Mapping[Any, int]) -> Mapping[Any, int]:
+        """Return where the last poll has begun to read partitions that were assigned in it.
+
+        Also one that it has given up and got back, which begins at its committed offset then.
+
+        Args:
+            partitions: to look for.
+            before: positions before the poll.
+        """
 
     def ranges(self, partitions: Collection[Any]) -> Any:
         """Return partition -> its first offset, and the one behind its last; asks the cluster."""

@@ -183,8 +183,7 @@ def seek_back(
         client.seek(first_offsets(polled))
         return
     after = client.positions() if after is None else after
-    begins = client.begins(after.keys() - before.keys())
-    client.seek(passed_over({**before, **begins}, after))
+    client.seek(passed_over({**before, **client.begins(after, before)}, after))
 
 
 def settle(
@@ -206,7 +205,7 @@ def settle(
     """
     ids = yield partial(client.topic_ids, asks=True)
     own = {each: each for each in client.assigned()}
-    begins = client.begins(own)
+    begins = client.begins(own, NOTHING)
     positions = {**begins, **client.positions(), **dropped}
     lost = {own[each]: at for each, at in lost.items() if each in own}
     truncated = lost if hasattr(error, "divergent_offsets") else {}

@@ -47,6 +47,7 @@ class Coordinator:
         self.group_id = group_id
         self.requests = 0
         self.busy = False
+        self._subscription = SimpleNamespace(assign_from_subscribed=lambda _: None)
         self._generation = SimpleNamespace(generation_id=1, member_id="m1")
 
     def request_rejoin(self):

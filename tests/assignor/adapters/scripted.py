@@ -37,7 +37,7 @@ class Client:
     def check(self):
         """The member is one."""
 
-    def begins(self, partitions):
+    def begins(self, partitions, before):
         return {}
 
     def assigned(self):

@@ -46,7 +46,7 @@ class Client:
     def check(self):
         """The member is one."""
 
-    def begins(self, partitions):
+    def begins(self, partitions, before):
         return {}
 
     def assigned(self):
@@ -145,7 +145,7 @@ def test_a_topic_that_comes_back_without_an_offset_of_the_group(caplog):
 @pytest.mark.parametrize(("reset", "begin"), [("earliest", 0), ("latest", 10)])
 def test_a_logical_offset_of_the_client_is_where_the_policy_says(caplog, reset, begin):
     client = Client(at=None)
-    client.input, client.begins = InputWatch(reset), lambda _: {IN: -2}
+    client.input, client.begins = InputWatch(reset), lambda *_: {IN: -2}
     client.input.made_anew({"in": OLD}, [IN])
     client.input.made_anew({}, [])
     client.id = NEW
@@ -158,7 +158,7 @@ def test_a_logical_offset_of_the_client_is_where_the_policy_says(caplog, reset, 
     assert result_of(settle(client, {})) == {IN: 4}
     assert "reading begins at offset 4 of 10, by auto_offset_reset: none" in caplog.text
     client.input.take_settled()
-    client.at, client.begins = None, lambda _: {}
+    client.at, client.begins = None, lambda *_: {}
     assert result_of(settle(client, {IN: None})) == {IN: begin}
     assert client.input.take_settled() == {IN: False}
 

@@ -47,7 +47,7 @@ class SlowClient(Client):
         super().__init__(cluster, clock=None, script=())
         self.begun = {}
 
-    def begins(self, partitions):
+    def begins(self, partitions, before):
         return {each: at for each, at in self.begun.items() if each in partitions}
 
     def poll(self, max_records, *, waits):

@@ -74,7 +74,7 @@ class Client:
     def has_left(self):
         return False
 
-    def begins(self, partitions):
+    def begins(self, partitions, before):
         return {}
 
     def assigned(self):

@@ -72,7 +72,7 @@ class Run:
 
     seek = pause = resume = check
 
-    def begins(self, _):
+    def begins(self, *_):
         return {}
 
 

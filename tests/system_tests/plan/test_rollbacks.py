@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from probing import RELEASES, find_release
-from probing.upgrades import ONE_WAY_FORMATS
+from probing.upgrades.formats import ONE_WAY_FORMATS
 from system_tests.cli.main import main
 from system_tests.engine import OptionError
 from system_tests.plan import SimulatedGroup, Use, make_plan, step_costs

@@ -5,7 +5,7 @@ from functools import partial
 from types import SimpleNamespace
 
 import pytest
-from aiokafka import AIOKafkaConsumer
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka import errors as kafka_errors
 
 from assignor import ConfigError
@@ -21,6 +21,8 @@ from tests.assignor.rebalance.groups import TOPOLOGY
 from tests.log_records import records_of
 
 FENCED = 82
+
+IN = TopicPartition("in", 0)
 
 
 class Consumer:
@@ -102,7 +104,7 @@ def test_a_consumer_that_is_not_started_neither_polls_nor_commits():
             ):
                 await work()
         await consumer.stop()
-        for offsets in (None, {}, {"p": 7}):
+        for offsets in (None, {}, {IN: 7}):
             with pytest.raises(MemberStopped, match="this consumer is closed; make another"):
                 await commit_next(consumer, offsets)
 
@@ -187,7 +189,7 @@ class Committer:
 
     _client = SimpleNamespace(_request_timeout_ms=40_000)
 
-    def __init__(self, error=None, assigned=("p",)):
+    def __init__(self, error=None, assigned=(IN,)):
         self.error, self.assigned, self.commits = error, assigned, []
 
     def assignment(self):
@@ -199,12 +201,12 @@ class Committer:
         self.commits.append(offsets)
 
 
-@pytest.mark.parametrize("offsets", [None, {"p": 7}, {"p": (7, "of the user")}])
+@pytest.mark.parametrize("offsets", [None, {IN: 7}, {IN: (7, "of the user")}])
 def test_what_is_processed_is_committed_unless_others_own_it_now(offsets):
     consumer = Committer()
     assert asyncio.run(commit_next(consumer, offsets))
     # As a member, unless the user says something else.
-    assert consumer.commits == [{"p": (7, COMMIT_METADATA)} if offsets == {"p": 7} else offsets]
+    assert consumer.commits == [{IN: (7, COMMIT_METADATA)} if offsets == {IN: 7} else offsets]
     for error in (kafka_errors.CommitFailedError(), kafka_errors.IllegalStateError("gone")):
         assert not asyncio.run(commit_next(Committer(error), offsets))
     with pytest.raises(kafka_errors.KafkaConnectionError):
@@ -219,11 +221,11 @@ def test_a_commit_that_no_broker_answers_ends_with_its_request(caplog):
         async def commit(self, offsets):
             await asyncio.Event().wait()
 
-    assert not asyncio.run(asyncio.wait_for(commit_next(Silent(), {"p": 7}), 60))
+    assert not asyncio.run(asyncio.wait_for(commit_next(Silent(), {IN: 7}), 60))
     assert "no broker has answered within request_timeout_ms" in caplog.text
 
 
-@pytest.mark.parametrize("offsets", [[1], {"p": -1}, {"p": True}, {"p": "7"}, {"p": None}, 7])
+@pytest.mark.parametrize("offsets", [[1], {IN: -1}, {IN: True}, {IN: "7"}, {IN: None}, 7])
 def test_what_is_no_offset_is_not_committed(offsets):
     consumer = Committer()
     with pytest.raises(ConfigError, match=r"is refused; give a (mapping of|whole number, 0)"):

@@ -129,8 +129,11 @@ def test_a_decision_to_fail_has_topic_partition_and_offset(broker, tmp_path):
         assert "leave it out: have on_bad_record return BadRecordAction.SKIP" in str(error)
 
 
-def test_a_function_decides_by_stage(broker, tmp_path):
+def test_a_function_decides_by_stage_and_gets_what_was_raised(broker, tmp_path):
+    raised_there = []
+
     def decide(bad):
+        raised_there.append(type(bad.error))
         is_skipped = bad.stage is not BadRecordStage.PROCESSING
         return BadRecordAction.SKIP if is_skipped else BadRecordAction.FAIL
 
@@ -139,6 +142,7 @@ def test_a_function_decides_by_stage(broker, tmp_path):
             run_to_the_end(app, broker)
         assert raised.value.__notes__ == ["in [0], offset 3, task 0_0"]
         assert app.stores.work.bad_records == {(BadRecordStage.DESERIALIZATION, "skip"): 1}
+        assert raised_there == [json.JSONDecodeError, ZeroDivisionError]
 
 
 class Named(Deserializer):

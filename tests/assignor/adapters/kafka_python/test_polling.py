@@ -6,6 +6,7 @@ from functools import partial
 from types import SimpleNamespace
 
 import pytest
+from kafka import TopicPartition
 from kafka import errors as kafka_errors
 
 from assignor import ConfigError
@@ -17,9 +18,13 @@ from assignor.embedding.loops import PollLoop
 from assignor.errors import LeaderRefused, MemberRefused
 from tests.log_records import records_of
 
+IN = TopicPartition("in", 0)
+
 
 class Consumer:
     """A consumer whose polls return the given batches and raise the given errors."""
+
+    assigned = frozenset()
 
     def __init__(self, *results):
         self.results, self.committed, self.has_left = list(results), None, False
@@ -27,7 +32,7 @@ class Consumer:
         self.config |= {"partition_assignment_strategy": [], "request_timeout_ms": 7000}
 
     def assignment(self):
-        return set()
+        return self.assigned
 
     def unsubscribe(self):
         self.has_left = True
@@ -163,24 +168,36 @@ def test_the_groups_end_is_the_loops_end():
     assert list(polled(Consumer({}), assignor(shutdown=True))) == []
 
 
+class Owner(Consumer):
+    """A consumer that has a partition."""
+
+    assigned = frozenset({IN})
+
+
 def test_what_is_processed_is_committed_unless_the_group_went_on():
-    consumer = Consumer()
-    assert commit_next(consumer, {"p": 7})
-    assert consumer.committed == {"p": 7}
+    consumer = Owner()
+    assert commit_next(consumer, {IN: 7})
+    assert consumer.committed == {IN: 7}
     for why in (
         kafka_errors.CommitFailedError(),
         kafka_errors.RebalanceInProgressError(),
         kafka_errors.KafkaTimeoutError(),
     ):
-        assert not commit_next(Consumer(why), {"p": 7})
+        assert not commit_next(Owner(why), {IN: 7})
+    assert not commit_next(consumer, {("other", 0): 7})
+    assert consumer.committed == {IN: 7}
     with pytest.raises(kafka_errors.KafkaConnectionError):
-        commit_next(Consumer(kafka_errors.KafkaConnectionError()), {"p": 7})
+        commit_next(Owner(kafka_errors.KafkaConnectionError()), {IN: 7})
 
 
-@pytest.mark.parametrize("offsets", [[1], {"p": -1}, {"p": True}, {"p": "7"}, {"p": None}, 7])
+@pytest.mark.parametrize(
+    "offsets", [[1], {IN: -1}, {IN: True}, {IN: "7"}, {IN: None}, {"in": 7}, {("in",): 7}, 7]
+)
 def test_what_is_no_offset_is_not_committed(offsets):
-    consumer = Consumer()
-    with pytest.raises(ConfigError, match=r"is refused; give a (mapping of|whole number, 0)"):
+    consumer = Owner()
+    with pytest.raises(
+        ConfigError, match=r"is refused; give a (mapping of|whole number, 0|pair of topic)"
+    ):
         commit_next(consumer, offsets)
     assert consumer.committed is None
 

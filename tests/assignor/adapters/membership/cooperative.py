@@ -35,6 +35,7 @@ class Member:
             group_id="app",
             group_instance_id=None,
             _generation=self.generation,
+            _subscription=SimpleNamespace(assign_from_subscribed=lambda _: None),
         )
         self.assignor.attach(consumer_with(coordinator, assignment=lambda: self.owned))
 

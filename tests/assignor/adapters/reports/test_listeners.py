@@ -1,7 +1,9 @@
 """Listeners that raise, seek or commit, and more members than tasks, as in public reports."""
 
 import asyncio
+import contextlib
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import aiokafka as aiokafka_client
 import kafka
@@ -97,6 +99,41 @@ def test_a_loop_after_the_error_of_a_listener_begins_with_the_first_record(clien
     with filled(5, 2) as broker:
         READS[client](broker, seen, Failing(), fails=True)
     assert sorted(seen.records) == [(p, offset) for p in (0, 1) for offset in range(5)]
+
+
+class Again(Seen):
+    """Enough once a record came twice, or the test is over."""
+
+    def __init__(self, is_over):
+        super().__init__()
+        self.is_over = is_over
+
+    @property
+    def is_enough(self):
+        return len(self.records) > len(set(self.records)) or self.is_over.is_set()
+
+
+@clients
+@pytest.mark.parametrize("begin", [0, 2])
+def test_what_a_listener_drops_when_tasks_are_revoked_comes_again_in_an_eager_group(client, begin):
+    """kafka-python 3 keeps the positions; as other clients, a loop begins at the commits."""
+    is_over = threading.Event()
+    first, second = Again(is_over), Again(is_over)
+    read = 2 * (5 - begin)
+    with filled(5, 2) as broker, ThreadPoolExecutor(2) as threads:
+        if begin:
+            partitions = [kafka.TopicPartition("in", number) for number in (0, 1)]
+            config = {"group_id": GROUP, "bootstrap_servers": broker.bootstrap_servers}
+            with contextlib.closing(kafka.KafkaConsumer(**config)) as former:
+                former.assign(partitions)
+                former.commit(dict.fromkeys(partitions, kafka.OffsetAndMetadata(begin, "", -1)))
+        with contextlib.ExitStack() as stack:
+            stack.callback(is_over.set)
+            threads.submit(READS[client], broker, first, TasksListener())
+            until(lambda: len(first.records) == read)
+            threads.submit(READS[client], broker, second, TasksListener())
+            until(lambda: len(first.records) > read)
+        assert first.records[read][1] == begin
 
 
 class Commits(TasksListener, kafka.ConsumerRebalanceListener):
