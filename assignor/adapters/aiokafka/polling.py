@@ -27,6 +27,7 @@ from assignor.adapters.poll_arguments import (
     check_offsets,
     check_timeout,
     is_closed,
+    no_consumer,
 )
 from assignor.adapters.processing import (
     GroupConsumer,
@@ -36,7 +37,7 @@ from assignor.adapters.processing import (
     own_resets,
     waited_s,
 )
-from assignor.config import refused
+from assignor.config import is_deferred, refused
 from assignor.embedding import COMMIT_METADATA, MemberStopped, error_text
 from assignor.embedding.loops import CLOSED, Batch, Engine, PollLoop, log_late_commit
 from assignor.errors import ConfigError
@@ -77,16 +78,16 @@ async def polled(
         stop: ends the loop when set.
 
     Raises:
-        ConfigError: no assignor is attached to this consumer, or it is not started, or `stop` is
-            no event, or `timeout_ms` no number.
+        ConfigError: an argument is wrong, or no assignor is attached to this consumer, or it is
+            not started.
         MemberStopped: the member cannot go on; the message says why, and what to do. It has left
             the group.
         UnreadableRecord: a record cannot be read; what was returned before can be committed.
     """
+    check_arguments(consumer, timeout_ms, stop)
     assignor = attached_member(
         StreamsAssignor, assignor, consumer, getattr(consumer, "_partition_assignment_strategy", ())
     )
-    check_arguments(consumer, timeout_ms, stop)
     ended = stop or asyncio.Event()
     with consumer_engine(Engine, consumer, assignor, timeout_ms, ended) as engine:
         async with aclosing(await_out(engine.batches())) as found:
@@ -224,7 +225,8 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, Any] | None = No
             that and metadata; default: all records that polls returned are processed.
 
     Raises:
-        ConfigError: the consumer is not started, or `next_offsets` are no offsets.
+        ConfigError: it is a consumer of another client, or not started, or `next_offsets` are no
+            offsets.
         MemberStopped: the consumer is stopped.
     """
     _check_started(consumer)
@@ -257,7 +259,9 @@ def check_arguments(consumer: Any, timeout_ms: object, stop: object) -> None:
 
 
 def _check_started(consumer: Any) -> None:
-    """Check that a consumer is between `start` and `stop`."""
+    """Check that a consumer is aiokafka's, between `start` and `stop`."""
+    if isinstance(consumer, type) or not is_deferred(getattr(consumer, "commit", None)):
+        raise no_consumer(consumer, "an AIOKafkaConsumer")
     if is_closed(consumer):
         raise MemberStopped(CLOSED)
     if getattr(consumer, "_coordinator", ...) is None:
