@@ -68,7 +68,8 @@ async def polled(
 
     The loop ends when the whole group was asked to stop (KIP-671). A pause of the application that
     is longer than `max_poll_interval_ms` is a warning in the log, and the batches after a slow one
-    are smaller.
+    are smaller. A call that blocks the event loop, which sends the heartbeats, for longer than
+    `session_timeout_ms` is a warning, too: await it with `asyncio.to_thread`.
 
     Args:
         consumer: started; of `streams_consumer`, or an `AIOKafkaConsumer` with an assignor
