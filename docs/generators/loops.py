@@ -117,42 +117,42 @@ With state stores, [a loop of your own](embedding.md#a-loop-of-your-own-with-sta
 
 _INPUT = """## How far the input is
 
-Three things have an offset: a consumer its position, the state of a task its input, and the local
-copy of a store its changelog. Topics can be made anew, lose or delete records, and operators set
-offsets of groups. So each offset is compared with the log as it is: a position when the client
-has lost it (the loops set `auto_offset_reset` of the client to none while they run, and do what it
-said) and when the id of its topic changes; the state of a task when the task is taken over, before
-records are passed over that it seems to have, before its first record of a partition, and after
-the position has changed; a copy before its changelog is read. Each line of the log has both offsets
-and what to do: see [messages](operations.md#input).
+Three offsets say how far something has read: the position of a consumer, the input offset of a
+task's state, and the changelog offset of a local copy of a store. They may not fit the log any
+more: topics are deleted and made anew, lose or delete records, and operators set offsets of groups.
+So each one is compared with the log, and each line of the log has both offsets and what to do
+([messages](operations.md#input)):
+
+- a position when the client has lost it, and when the id of its topic changes. While a loop runs,
+  `auto_offset_reset` of the client is none, and the loop does what the setting said;
+- the state of a task when the task is taken over, before records are passed over that it seems to
+  have, before its first record of a partition, and after the position has changed;
+- a copy before its changelog is read.
 
 Topics are compared by their ids. Brokers before 2.8 have none, aiokafka 0.14 asks for none, and
-with confluent-kafka they are those that the member had last. Until a client has the new id, for up
-to the age of its metadata (5 minutes by default), a topic that was made anew while it is read is
-found if it ends before the position. Else its records behind the position are processed and
-committed by its name, as all clients do; once it is found, it is read from its first record, and
-these are processed twice. So stop an application before you make its input anew. The state of a
-task keeps the ids of its input, with all clients, and finds such a topic when the task is taken
-over.
+confluent-kafka has those that the member had last. A client learns a new id within the age of its
+metadata (5 minutes by default). Until then, a topic that was made anew while it is read is found
+only if it ends before the position. Else its records behind the position are processed and
+committed, as with all clients, and processed again when the topic is found and read from its first
+record. So stop an application before you make its input anew. The state of a task keeps the ids of
+its input, with all clients, and finds such a topic when the task is taken over.
 
 Where the group has committed no offset that the topic has, the state of a task says where reading
-begins, not `auto_offset_reset`: offsets of a group expire, are deleted with their topic, and are
-not there yet if the first member is killed before its first commit. Kafka Streams begins at the end
-then with "latest", and its state never gets the records in between. A committed offset beyond that
+begins, not `auto_offset_reset`. Offsets of a group expire, are deleted with their topic, and do not
+exist yet if the first member is killed before its first commit. Kafka Streams then begins at the
+end with "latest", and its state never gets the records in between. A committed offset beyond that
 of the state is no loss if a member has committed it: records that write nothing to state are only
 in the committed offset.
 
-A changelog should have all that a local copy has. If it was deleted or has lost records, the copy
-of a task's last owner is worth more than what is left: it has all of the state, and no other copy
-may. So it is not cleared, and the member ends with `MemberStopped` until an operator has decided,
-also after a restart (see [a lost changelog](operations.md#a-lost-changelog)). Kafka Streams makes
-the topic anew in silence (KAFKA-10357, KIP-698), wipes such a copy (`TaskCorruptedException`), and
-continues with the state that the new topic has. Copies of standbys, and copies that a later owner
-has left behind, are cleared; so is one before the first record of its changelog: that happens
-whenever a changelog with a retention deletes records while a copy is not here. Brokers delete no
-records of a topic that is only compacted: compaction keeps the offset at which the log begins, and
-only DeleteRecords and a retention move it. So a changelog without a retention that begins above 0
-has lost state, which is a warning for each copy that begins there.
+If a changelog was deleted or has lost records, the copy of the task's last owner is worth more than
+the changelog: it has all of the state, and maybe no other copy has. So it is not cleared. The
+member ends with `MemberStopped` until an operator has decided, also after a restart (see
+[a lost changelog](operations.md#a-lost-changelog)). Kafka Streams makes the topic anew without a
+warning (KAFKA-10357, KIP-698), wipes such a copy (`TaskCorruptedException`), and continues with the
+state that the new topic has. Copies of standbys and of earlier owners are cleared. So is a copy
+that ends before the first record of its changelog: a retention deletes records while no member has
+the copy. A changelog without a retention begins at 0, since compaction keeps its first offset. If
+it begins higher, it has lost state, which is a warning for each copy that begins there.
 
 What is committed is the position of the client, if all records before it are processed, as in
 Kafka Streams since 2.6 (KAFKA-6607). It is behind control records and aborted transactions, so
@@ -168,7 +168,7 @@ deliver
   the time between two polls
 | as confluent-kafka: records, and errors as messages
 
-seek back: what was taken and not delivered is read again
+read again what was taken and not delivered
 | from its first record
 | from the first record that the state stores do not keep
 | from its first record if `close` was called, else from the offset last stored or committed
@@ -192,12 +192,12 @@ pause and resume
 wait, and try again
 | after errors that may pass
 | the same, and for changelogs and outputs
-| librdkafka and the member do
+| librdkafka and the member
 
 leave the group after errors that do not pass
-| and raise `MemberStopped`
-| and raise `MemberStopped`
-| and `poll` returns the error
+| yes, and raise `MemberStopped`
+| yes, and raise `MemberStopped`
+| yes, and `poll` returns the error
 
 end
 | with `stop`
@@ -212,7 +212,7 @@ report a record that is too slow
 # Rows, of cells: the event, what the loops do, what your own loop has to do.
 _MORE = """\
 `poll` or `getmany` raises
-| every partition is read on from where it was before the call
+| every partition is read from where it was before the call
 | kafka-python: the same for errors, not for interrupts. aiokafka: the same if the consumer is of
   `streams_consumer`; aiokafka's own consumer drops what the call had taken of other partitions,
   and a commit of the positions passes over it
@@ -295,6 +295,7 @@ def render() -> str:
             f"## {step.value[0].upper()}{step.value[1:]}",
             table(("event", "the loop", "effect"), rows),
         ]
+    parts += ["## Other events", table(("event", "the loops", "your own loop"), rows_of(_MORE))]
     parts.append(_INPUT)
     for held in Held:
         found = [
@@ -303,10 +304,6 @@ def render() -> str:
             if rule.held is held
         ]
         parts += [f"### {held.value}", table(("event", "it", "line in the log, or error"), found)]
-    parts += [
-        "## What the table does not show",
-        table(("event", "the loops", "your own loop"), rows_of(_MORE)),
-    ]
     return "\n\n".join(parts) + "\n"
 
 

@@ -217,13 +217,14 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, Any] | None = No
 
     They process again what was not committed. A loop of `polled` commits before the member joins; a
     loop of your own may lose tasks at any time. It also returns False if no broker has answered
-    within `request_timeout_ms`; aiokafka's own `commit` would wait on. A topic that was deleted is
-    left out, and named in the log once.
+    within `request_timeout_ms`; aiokafka's own `commit` would wait on. A topic that does not exist
+    is left out, and named in the log once.
 
     Args:
         consumer: a started `AIOKafkaConsumer`.
-        next_offsets: partition -> offset of the first record that is not processed, or a pair of
-            that and metadata; default: all records that polls returned are processed.
+        next_offsets: partition, or pair of topic and number -> offset of the first record that is
+            not processed, or a pair of that and metadata; default: all records that polls returned
+            are processed.
 
     Raises:
         ConfigError: it is a consumer of another client, or not started, or `next_offsets` are no

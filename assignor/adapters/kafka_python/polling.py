@@ -214,15 +214,15 @@ def check_client(consumer: Any) -> Mapping[str, Any]:
 def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) -> bool:
     """Commit what is processed; return False if it is not committed.
 
-    If the group has removed this member, other members own the partitions, and process again what
-    was not committed. If the rebalance is still running, or no coordinator has answered within
-    `request_timeout_ms`, commit again after the next poll. A topic that was deleted is left out,
-    and named in the log once.
+    If other members own some of the partitions, also because the group has removed this member,
+    they process again what was not committed. If the rebalance is still running, or no coordinator
+    has answered within `request_timeout_ms`, commit again after the next poll. A topic that does
+    not exist is left out, and named in the log once.
 
     Args:
         consumer: a `KafkaConsumer`.
-        next_offsets: partition -> offset of the first record that is not processed; default: all
-            records that polls returned are processed.
+        next_offsets: partition, or pair of topic and number -> offset of the first record that is
+            not processed; default: all records that polls returned are processed.
 
     Raises:
         ConfigError: it is a consumer of another client, or `next_offsets` are no offsets.
