@@ -30,7 +30,7 @@ CLIENT_LIBRARIES: Final = MappingProxyType(
     {
         "aiokafka": ClientLibrary(module="aiokafka", extra="aiokafka", at_least="0.13"),
         "confluent-kafka": ClientLibrary(
-            module="confluent_kafka", extra="confluent", at_least="2.6"
+            module="confluent_kafka", extra="confluent", at_least="2.8"
         ),
         "kafka-python": ClientLibrary(module="kafka", extra="kafka", at_least="3.0.12", below="4"),
     }

@@ -16,8 +16,9 @@ import sys
 import time
 from pathlib import Path
 
+from assignor.workers import rare_garbage
 from benchmarks.rows import at_least, at_most
-from system_tests.sim import BounceOptions, rare_garbage, run_bounce
+from system_tests.sim import BounceOptions, run_bounce
 
 PART = "simulator"
 PATHS = {

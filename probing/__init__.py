@@ -15,7 +15,6 @@ from probing.leader import (
     Content,
     LeaderDecision,
     MemberVersions,
-    NextVersionNumbers,
     decide_answers,
 )
 from probing.releases import (
@@ -74,7 +73,6 @@ __all__ = [
     "MemberState",
     "MemberVersions",
     "NativeAnswer",
-    "NextVersionNumbers",
     "RebalanceProtocol",
     "RebalanceStarted",
     "Refuse",
@@ -88,16 +86,15 @@ __all__ = [
     "TimePassed",
     "UpgradePath",
     "WriteNextTime",
-    "begin_subscription",
     "decide_answers",
     "find_release",
+    "go_by",
     "member_ranges",
     "member_step",
     "protocol_level",
     "rejoin_for_levels",
     "start_member",
     "subscription_version",
-    "upgrade_from_value",
     "upgrade_path",
 ]
 

@@ -8,7 +8,7 @@ The functions are those of `encoding`; all arguments have to be hashable.
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from encoding import (
     Assignment,
@@ -21,21 +21,17 @@ from encoding import (
 _SMALL_BYTES = 1024
 _SMALL_TASKS = 64
 _KEPT = 2048
-_First = TypeVar("_First")
-_More = ParamSpec("_More")
-_Result = TypeVar("_Result")
+_Call = TypeVar("_Call", bound=Callable[..., Any])
 
 
-def _cached(
-    call: Callable[Concatenate[_First, _More], _Result], is_small: Callable[[_First], bool]
-) -> Callable[Concatenate[_First, _More], _Result]:
+def _cached(call: _Call, is_small: Callable[[Any], bool]) -> _Call:
     """Return the function with results kept where the first argument is small."""
-    kept = cast("Callable[Concatenate[_First, _More], _Result]", lru_cache(maxsize=_KEPT)(call))
+    kept = lru_cache(maxsize=_KEPT)(call)
 
-    def either(first: _First, /, *more: _More.args, **named: _More.kwargs) -> _Result:
-        return (kept if is_small(first) else call)(first, *more, **named)
+    def either(value: Any, /, *more: Any, **named: Any) -> Any:
+        return (kept if is_small(value) else call)(value, *more, **named)
 
-    return either
+    return cast("_Call", either)
 
 
 def _is_short(data: bytes) -> bool:

@@ -105,17 +105,15 @@ def safe_consumer_subscription(data: bytes) -> bytes:
     leader quarantines.
     """
     try:
-        read_consumer_subscription(data)
+        given = read_consumer_subscription(data)
     except DecodeError:
         return _NOTHING
-    read = _Reader(data, "consumer subscription")
-    version = read.int16("version")
-    topics = [read.text("topic") for _ in range(read.count("topics", 2))]
-    kept = [topic.encode() for topic in topics if _TOPIC.fullmatch(topic)]
-    if len(kept) == len(topics):
+    kept = [topic.encode() for topic in given.topics if _TOPIC.fullmatch(topic)]
+    if len(kept) == len(given.topics):
         return data
     listed = b"".join(_INT16.pack(len(topic)) + topic for topic in kept)
-    return _INT16.pack(version) + _INT32.pack(len(kept)) + listed + read.rest()
+    start = 2 + 4 + sum(2 + len(topic.encode()) for topic in given.topics)
+    return _INT16.pack(given.version) + _INT32.pack(len(kept)) + listed + data[start:]
 
 
 class _Reader:
@@ -164,10 +162,6 @@ class _Reader:
             for _ in range(self.count("partitions", 4)):
                 found.append(TopicPartition(topic, self.int32("partition")))  # noqa: PERF401 two loops deep
         return tuple(found)
-
-    def rest(self) -> bytes:
-        """Return the bytes that have not been read yet."""
-        return self._data[self._at :]
 
     def _take(self, size: int, name: str) -> bytes:
         if size > len(self._data) - self._at:

@@ -58,7 +58,7 @@ from probing import (
     Release,
     SubscriptionVersion,
     WriteNextTime,
-    begin_subscription,
+    go_by,
     member_step,
     start_member,
     subscription_version,
@@ -114,7 +114,7 @@ class StreamsMember:
         self._release = release
         self.identity = identity
         self.topology = OwnTopology(carried or plain(subtopologies), reached)
-        self._subtopologies = self.topology.subtopologies
+        self._subtopologies = self.topology.carried.subtopologies
         self.state: MemberState = start_member(
             release,
             upgrade_from=upgrade_from,
@@ -158,7 +158,7 @@ class StreamsMember:
                 (KAFKA-8649), or cannot meet a finalized level.
             EncodeError: a value does not fit on the wire.
         """
-        self.state = begin_subscription(self.state)
+        self.state = go_by(self.state, self.state.polled)
         version = subscription_version(self.state)
         if isinstance(version, Refuse):
             raise MemberRefused(version.why)

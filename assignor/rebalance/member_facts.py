@@ -101,7 +101,9 @@ def outdated_answer(assignment: Assignment | None, topology: OwnTopology) -> str
     native = None if assignment is None else assignment.native
     if native is not None and not native.is_readable:
         return f"the answer has a native body of version {native.version}, which is unknown here"
-    return other_topology(assignment, topology.subtopologies) or topology.unreached(assignment)
+    return other_topology(assignment, topology.carried.subtopologies) or topology.unreached(
+        assignment
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,18 +131,16 @@ class MemberIdentity:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "user_endpoint", checked_endpoint(self.user_endpoint))
+        instance = self.instance_id
+        is_name = instance is None or (isinstance(instance, str) and is_topic_name(instance))
         for name, value, wanted, is_right in (
-            ("process_id", self.process_id, "a uuid.UUID", _is_process),
-            ("client_tags", self.client_tags, _TAGS_WANTED, _are_tags),
-            ("rack", self.rack, f"text of up to {_RACK_BYTES} bytes", _is_rack),
-            ("group_instance_id", self.instance_id, _NAME_WANTED, _is_instance),
+            ("process_id", self.process_id, "a uuid.UUID", isinstance(self.process_id, UUID)),
+            ("client_tags", self.client_tags, _TAGS_WANTED, _are_tags(self.client_tags)),
+            ("rack", self.rack, f"text of up to {_RACK_BYTES} bytes", _is_rack(self.rack)),
+            ("group_instance_id", instance, _NAME_WANTED, is_name),
         ):
-            if not is_right(value):
+            if not is_right:
                 raise ConfigError(f"{name}={shown(repr(value))} is refused; give {wanted}")
-
-
-def _is_process(value: object) -> bool:
-    return isinstance(value, UUID)
 
 
 def _are_tags(value: object) -> bool:
@@ -158,10 +158,6 @@ def _is_rack(value: object) -> bool:
     if not isinstance(value, str):
         return value is None
     return len(value.encode(errors="replace")) <= _RACK_BYTES
-
-
-def _is_instance(value: object) -> bool:
-    return value is None or (isinstance(value, str) and is_topic_name(value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

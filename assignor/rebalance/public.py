@@ -8,7 +8,7 @@ from assignor.rebalance.consumer_protocol import (
     read_consumer_subscription,
     safe_consumer_subscription,
 )
-from assignor.rebalance.endpoints import checked_endpoint, parse_endpoint
+from assignor.rebalance.endpoints import parse_endpoint
 from assignor.rebalance.forms.asking import NO_TOPOLOGIES, TopologyMemory
 from assignor.rebalance.forms.carried import carried_from
 from assignor.rebalance.forms.numbering import NOT_HERE
@@ -40,17 +40,14 @@ from assignor.rebalance.member_facts import MemberIdentity, Received, answered_p
 from assignor.rebalance.rejoin_backoff import (
     NEW_PACE,
     AskAgain,
-    DropRejoin,
     End,
     Rejoin,
     RejoinLater,
     RejoinPace,
-    Report,
     Step,
     steps_after,
 )
 from assignor.rebalance.routing_view import HostMap, Routing, ServedByHost
-from assignor.rebalance.threads import assign_threads
 
 __all__ = [
     "GROUP_RECORD_LIMIT",
@@ -65,7 +62,6 @@ __all__ = [
     "ClaimMemory",
     "ConsumerAssignment",
     "ConsumerSubscription",
-    "DropRejoin",
     "End",
     "GroupAnswer",
     "GroupMember",
@@ -80,7 +76,6 @@ __all__ = [
     "Rejoin",
     "RejoinLater",
     "RejoinPace",
-    "Report",
     "Routing",
     "ServedByHost",
     "StalledCopies",
@@ -91,10 +86,8 @@ __all__ = [
     "TopologyMemory",
     "answered_persistent_version",
     "assign_group",
-    "assign_threads",
     "by_topic",
     "carried_from",
-    "checked_endpoint",
     "fit_group",
     "parse_endpoint",
     "protocol_bytes",

@@ -85,18 +85,6 @@ class RejoinLater:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropRejoin:
-    """Drop a rejoin that is scheduled."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """Report a failure to the application."""
-
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AskAgain:
     """The answer cannot be followed: ask for another in ``wait_ms``; 0: a rejoin was asked for."""
 
@@ -114,7 +102,7 @@ class End:
 NEW_PACE: Final = RejoinPace()
 """Pace of a member that has just started."""
 
-Step = Rejoin | RejoinLater | DropRejoin | Report | AskAgain | End
+Step = Rejoin | RejoinLater | ClearSchedule | ReportError | AskAgain | End
 
 
 def steps_after(
@@ -148,9 +136,7 @@ def _steps(received: Received, wait_ms: int, in_a_row: int, now_ms: float) -> It
                 yield Rejoin(command=command, wait_ms=wait_ms, in_a_row=in_a_row)
             case ScheduleRebalance():
                 yield RejoinLater(delay_ms=max(0, command.at_ms - now_ms, wait_ms))
-            case ClearSchedule():
-                yield DropRejoin()
-            case ReportError():
-                yield Report(why=command.why)
+            case ClearSchedule() | ReportError():
+                yield command
             case _:
                 pass

@@ -1,32 +1,23 @@
-"""Which host serves what, for interactive queries: from a placement to a view, and back.
-
-A view is one value for the whole group, named by epoch and checksum. The leader keeps the epoch
-while the content stays, so that it sends no member a view that the member holds already.
-"""
+"""Which host serves what, for interactive queries: Kafka's host maps, from a view of the group."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
-from assignor.rebalance.endpoints import parse_endpoint
 from assignor.topology import Subtopology
 from encoding import (
     HostInfo,
     PartitionsByHost,
-    TaskId,
     TopicPartition,
     View,
-    ViewReference,
-    build_view,
 )
 
 Owners = npt.NDArray[np.int32]
-HIGHEST_REPORTED = 2**61
 HostMap = Mapping[HostInfo, tuple[TopicPartition, ...]]
 
 
@@ -36,48 +27,6 @@ class Routing:
 
     active: HostMap = field(default_factory=PartitionsByHost)
     standby: HostMap = field(default_factory=PartitionsByHost)
-
-
-def group_view(
-    *,
-    endpoint_by_member: Mapping[str, str],
-    active_by_member: Mapping[str, tuple[TaskId, ...]],
-    standby_by_member: Mapping[str, tuple[TaskId, ...]],
-    sizes: tuple[int, ...],
-    previous: View | None,
-    reported: Iterable[ViewReference],
-) -> View | None:
-    """Return the view of a placement, or None when no member serves queries.
-
-    Args:
-        endpoint_by_member: members that serve queries.
-        active_by_member: active tasks of the placement.
-        standby_by_member: its standby and warm-up tasks.
-        sizes: tasks of each subtopology, see `task_sizes`.
-        previous: the view that this leader holds; its epoch stays if its content is the same.
-        reported: views that members hold, so that a new epoch is above all of them.
-    """
-    if not endpoint_by_member:
-        return None
-    starts = [sum(sizes[:number]) for number in range(len(sizes))]
-    active: dict[HostInfo, list[int]] = {}
-    standby: dict[HostInfo, list[int]] = {}
-    for member, endpoint in sorted(endpoint_by_member.items()):
-        host = parse_endpoint(endpoint)
-        if host is None:
-            continue
-        for tasks, found in ((active_by_member, active), (standby_by_member, standby)):
-            numbers = found.setdefault(host, [])
-            numbers += [starts[t.subtopology] + t.partition for t in tasks.get(member, ())]
-    epoch = 0 if previous is None else previous.epoch
-    view = build_view(epoch=epoch, sizes=sizes, active=active, standby=standby, previous=previous)
-    if view == previous:
-        return previous
-    # A member may report any number: epochs of the highest half are ignored.
-    known = [reference.epoch for reference in reported if reference.epoch < HIGHEST_REPORTED]
-    if previous is not None:
-        known.append(previous.epoch)
-    return replace(view, epoch=max(known, default=-1) + 1)
 
 
 def input_partitions(

@@ -11,10 +11,10 @@ from assignor.topology.contents import content_fingerprint, exclusive_topics, wi
 from assignor.topology.tasks import (
     SubtopologyWaits,
     TaskPlan,
+    only_tasks,
     plan_tasks,
     source_counts,
     task_sizes,
-    without_subtopologies,
 )
 from assignor.topology.values import (
     HIGHEST_VERSION,
@@ -39,12 +39,12 @@ __all__ = [
     "content_fingerprint",
     "exclusive_topics",
     "is_topic_name",
+    "only_tasks",
     "plain",
     "plan_tasks",
     "source_counts",
     "task_sizes",
     "with_sinks",
-    "without_subtopologies",
 ]
 
 if not TYPE_CHECKING:  # otherwise a type checker accepts every name

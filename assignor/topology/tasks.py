@@ -6,7 +6,8 @@ repartition topics are derived from their upstream topics, repeatedly; if a pass
 the result is an error, not an endless loop (KAFKA-10689, KAFKA-9335).
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -53,11 +54,11 @@ class SubtopologyWaits:
     refused: bool = False
 
 
-def without_subtopologies(plan: TaskPlan, ids: Collection[int]) -> TaskPlan:
-    """Return the plan without the tasks of some subtopologies; partition counts are kept."""
-    if not ids:
+def only_tasks(plan: TaskPlan, tasks: AbstractSet[TaskId]) -> TaskPlan:
+    """Return the plan with these tasks only; partition counts are kept."""
+    if plan.partitions_by_task.keys() <= tasks:
         return plan
-    kept = {t: inputs for t, inputs in plan.partitions_by_task.items() if t.subtopology not in ids}
+    kept = {task: inputs for task, inputs in plan.partitions_by_task.items() if task in tasks}
     return replace(
         plan,
         partitions_by_task=kept,

@@ -18,7 +18,7 @@ import numpy as np
 from assignor import high_availability, read_problem
 from assignor.placement import find_strategy
 from assignor.placement.racks.optimise import optimize_active
-from assignor.rebalance import assign_threads
+from assignor.rebalance.threads import assign_threads
 from benchmarks.assign.racks import group
 from encoding import (
     Assignment,

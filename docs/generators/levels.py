@@ -21,7 +21,8 @@ from probing.features import (
     default_levels,
 )
 from system_tests.cluster import KRAFT_RULES
-from system_tests.cluster.machines import KAFKA_CONTENT, ROLE_RULES
+from system_tests.cluster.machines.content import KAFKA_CONTENT
+from system_tests.cluster.machines.roles import ROLE_RULES
 
 _TOP = """# Feature levels: all features, all rules
 

@@ -32,20 +32,13 @@ from encoding.primitives import (
     RUNNING,
     UNKNOWN_OFFSET_SUM,
     UNKNOWN_VERSION,
-    ClientTags,
+    ByName,
     HostInfo,
     Partitions,
     PartitionsByHost,
     PartitionsByTask,
     TaskOffsetSums,
 )
-
-__all__ = [
-    "assignment_from_fields",
-    "assignment_to_fields",
-    "subscription_from_fields",
-    "subscription_to_fields",
-]
 
 # The first version that carries offset sums; lower versions carry two task lists.
 _FIRST_WITH_SUMS = min(row.since for row in SUBSCRIPTION if row.name == "task_offset_sums")
@@ -197,10 +190,10 @@ def _hosts(fields: Mapping[str, Any], name: str) -> PartitionsByHost:
     return PartitionsByHost(hosts)
 
 
-def _tags(value: object) -> ClientTags:
+def _tags(value: object) -> ByName[str]:
     if not isinstance(value, Mapping):
         raise wrong("client_tags", value, "an object of text by text")
     for key, tag in value.items():
         if not isinstance(key, str) or not isinstance(tag, str):
             raise wrong("client_tags", {key: tag}, "an object of text by text")
-    return ClientTags(value)
+    return ByName(value)

@@ -20,8 +20,6 @@ from encoding.native import (
 )
 from encoding.primitives import ByName, EncodeError, TaskOffsetSums
 
-__all__ = ["native_from_fields", "native_to_fields"]
-
 Native = NativeSubscription | NativeAssignment
 _CLASSES: dict[str, type[Any]] = {
     "subscription": NativeSubscription,

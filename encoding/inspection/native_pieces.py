@@ -30,8 +30,6 @@ from encoding.primitives import (
     WireFault,
 )
 
-__all__ = ["body_pieces"]
-
 _SHOWN = 8  # parts of a value that are shown
 # Name, offset, size, type, value, meaning, key.
 Row = tuple[str, int, int, str, Any, str, int | None]

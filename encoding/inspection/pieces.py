@@ -29,8 +29,6 @@ from encoding.primitives import (
     DecodeError,
 )
 
-__all__ = ["Piece", "explain"]
-
 
 @dataclass(frozen=True, slots=True)
 class Piece:

@@ -4,15 +4,6 @@ from typing import Any
 
 from encoding.primitives import EncodeError, TaskId
 
-__all__ = [
-    "is_integer",
-    "is_row",
-    "partitions_of_rows",
-    "sums_of_rows",
-    "task_of_row",
-    "wrong",
-]
-
 
 def wrong(field: str, value: object, expected: str) -> EncodeError:
     """The error for a JSON value of the wrong shape; ``expected`` describes a correct one."""

@@ -42,8 +42,6 @@ from encoding.primitives import (
     TopicPartition,
 )
 
-__all__ = ["decode_assignment", "encode_assignment", "host_map_bytes", "read_assignment"]
-
 _NAME = "assignment"
 _KIND = f"{_NAME} "
 _VERSION = reader(Field("version", "int32"), 0, _KIND)

@@ -31,18 +31,6 @@ from encoding.primitives import (
     encode_utf16,
 )
 
-__all__ = [
-    "Read",
-    "Write",
-    "array_of",
-    "minimal_size",
-    "reader",
-    "readers_of",
-    "record_dtype",
-    "writer",
-    "writers_of",
-]
-
 Read = Callable[[bytes, int], tuple[Any, int]]
 Write = Callable[[Any, list[Any]], None]
 _Value = TypeVar("_Value")

@@ -23,18 +23,6 @@ from dataclasses import dataclass
 
 from encoding.native import NATIVE_VERSIONS
 
-__all__ = [
-    "ASSIGNMENT",
-    "EARLIEST_PROBEABLE_VERSION",
-    "KAFKA_VERSIONS",
-    "KINDS",
-    "KNOWN_VERSIONS",
-    "STRUCTURES",
-    "SUBSCRIPTION",
-    "Field",
-    "rows_of",
-]
-
 KAFKA_VERSIONS: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
 """The versions with Kafka's layouts, defined below."""
 

@@ -33,18 +33,16 @@ from encoding.primitives import (
     RUNNING,
     UNKNOWN_OFFSET_SUM,
     UNKNOWN_VERSION,
-    ClientTags,
+    ByName,
     DecodeError,
     EncodeError,
     TaskOffsetSums,
 )
 
-__all__ = ["AS_READ", "decode_subscription", "encode_subscription", "read_subscription"]
-
 _NAME = "subscription"
 _KIND = f"{_NAME} "
 _NO_PROCESS = UUID(int=0)
-_NO_TAGS = ClientTags()
+_NO_TAGS: ByName[str] = ByName()
 _WITH_MEANING = {
     *("version", "latest_supported_version", "process_id", "user_endpoint"),
     *("prev_tasks", "standby_tasks", "task_offset_sums", "error_code", "client_tags"),
@@ -327,12 +325,12 @@ def _sums_of_lists(prev_tasks: Any, standby_tasks: Any) -> TaskOffsetSums:
     )
 
 
-def _tags_as_read(pairs: Any, version: int, data: bytes) -> ClientTags:
+def _tags_as_read(pairs: Any, version: int, data: bytes) -> ByName[str]:
     tags = dict(pairs)
     if len(tags) != len(pairs):
         what = f"subscription client_tags has {len(pairs)} entries, but {len(tags)} different keys"
         raise DecodeError(what, offset=0, version=version, available=len(data))
-    return ClientTags(tags)
+    return ByName(tags)
 
 
 _WRITERS = {v: writers_of(SUBSCRIPTION, v, _FOR_WRITING) for v in KAFKA_VERSIONS}

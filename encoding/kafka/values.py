@@ -17,7 +17,7 @@ from encoding.primitives import (
     NO_REBALANCE,
     RUNNING,
     UNKNOWN_VERSION,
-    ClientTags,
+    ByName,
     HostInfo,
     Partitions,
     PartitionsByHost,
@@ -25,8 +25,6 @@ from encoding.primitives import (
     TaskId,
     TaskOffsetSums,
 )
-
-__all__ = ["Assignment", "FutureSubscription", "Subscription"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +52,7 @@ class Subscription:
     task_offset_sums: TaskOffsetSums = EMPTY
     unique_field: int = 0
     error_code: int = 0
-    client_tags: Mapping[str, str] = field(default_factory=ClientTags)
+    client_tags: Mapping[str, str] = field(default_factory=ByName)
     native: NativeSubscription | None = None
 
     def __post_init__(self) -> None:
@@ -66,8 +64,8 @@ class Subscription:
             object.__setattr__(self, "native", native)
         if self.user_endpoint == "":
             object.__setattr__(self, "user_endpoint", None)
-        if not isinstance(self.client_tags, ClientTags):
-            object.__setattr__(self, "client_tags", ClientTags(self.client_tags))
+        if not isinstance(self.client_tags, ByName):
+            object.__setattr__(self, "client_tags", ByName(self.client_tags))
 
     @property
     def prev_tasks(self) -> tuple[TaskId, ...]:

@@ -13,16 +13,6 @@ import numpy.typing as npt
 from encoding.native.unsigned_columns import WIDEST, decode_words, encode_words
 from encoding.primitives import FEW, WireFault
 
-__all__ = [
-    "BITMAP",
-    "Int32Column",
-    "bits_of",
-    "decode_few_numbers",
-    "decode_numbers",
-    "encode_few_numbers",
-    "encode_numbers",
-]
-
 Int32Column = npt.NDArray[np.int32]
 BITMAP = bytes((WIDEST + 1,))
 """First byte of a bitmap; gaps begin with the first byte of ``encode_words`` instead."""

@@ -33,22 +33,6 @@ from encoding.native.value_types import TYPES, Reader, Writer
 from encoding.native.values import NativeAssignment, NativeSubscription
 from encoding.primitives import DecodeError, EncodeError, WireFault
 
-__all__ = [
-    "KAFKAS",
-    "LIMITS",
-    "MAX_KEYS",
-    "Body",
-    "extras_of",
-    "latest_native_version",
-    "numbering_in",
-    "pairs_of",
-    "read_body",
-    "read_trailer",
-    "trailer_in",
-    "write_blob",
-    "write_trailer",
-]
-
 MAX_KEYS = 128
 """Most keys of a body; several times the number of existing keys."""
 

@@ -54,21 +54,6 @@ from uuid import UUID
 
 from encoding.primitives import NO_REBALANCE
 
-__all__ = [
-    "EARLIEST_NATIVE_VERSION",
-    "EMULATED_VERSIONS",
-    "MAGIC",
-    "MAX_OWN_TASKS",
-    "MAX_SUBTOPOLOGIES",
-    "MAX_TASKS",
-    "MAX_TEXT_BYTES",
-    "NATIVE_KINDS",
-    "NATIVE_VERSIONS",
-    "READABLE_SINCE",
-    "NativeField",
-    "native_rows_of",
-]
-
 EARLIEST_NATIVE_VERSION = 101
 """The first native version; 12 to 100 stay free for Kafka. Every native program reads it, so a
 leader answers in it if it does not know which versions a member reads."""

@@ -34,30 +34,12 @@ from encoding.primitives import (
     block,
     decode_varints,
     encode_utf8,
-    encode_varint,
     encode_varints,
     is_block,
     task_order,
     unzigzag,
     zigzag,
 )
-
-__all__ = [
-    "columns_of",
-    "decode_offset_rows",
-    "decode_offset_sums",
-    "decode_own_tasks",
-    "decode_task_rows",
-    "decode_tasks",
-    "encode_offset_rows",
-    "encode_offset_sums",
-    "encode_own_tasks",
-    "encode_task_rows",
-    "encode_tasks",
-    "encode_text",
-    "take_text",
-    "tasks_of",
-]
 
 Columns = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Sequence[str | None] | None]
 _FEW_BYTES = 80  # of a column of tasks that plain Python may read faster
@@ -66,14 +48,22 @@ _INT32 = np.iinfo(np.int32)
 _NO_COLUMNS: Columns = (np.empty(0, np.int32), np.empty(0, np.int32), None)
 
 
-def encode_text(text: object) -> bytes:
-    """Varint length and UTF-8 of a text; ``WireFault`` if it is no text or too long."""
+def utf8_of(text: object) -> bytes:
+    """UTF-8 of a text; ``WireFault`` if it is no text or too long.
+
+    Half a surrogate pair becomes "?", as in Kafka's subscriptions.
+    """
     if not isinstance(text, str):
         raise WireFault(f"{text!r} is no text")
     data = encode_utf8(text)
     if len(data) > MAX_TEXT_BYTES:
         raise WireFault(f"it takes {len(data)} bytes, at most {MAX_TEXT_BYTES} fit; shorten it")
-    return encode_varint(len(data)) + data
+    return data
+
+
+def encode_text(text: object) -> bytes:
+    """Varint length and UTF-8 of a text; ``WireFault`` if it is no text or too long."""
+    return block(utf8_of(text))
 
 
 def take_text(cursor: Cursor) -> str:
@@ -204,15 +194,13 @@ def _decode_few(
     tasks: bytes, bitmap: bytes, rest: bytes, numbering: Numbering
 ) -> TaskOffsetSums | None:
     """As ``decode_offset_sums`` for a few tasks; ``None`` if numpy must read them."""
-    cursor = Cursor(tasks)
-    numbers = decode_few_numbers(cursor.block(), numbering.total)
-    if cursor.left or numbers is None or len(rest) > 8 * len(numbers) + 1:
+    found = _few_tasks(tasks, numbering)
+    if found is None or len(rest) > 8 * len(found[0]) + 1:
         return None
     words = decode_words(rest)
     if not isinstance(words, list):
         return None
-    bits = int.from_bytes(bitmap, "little")
-    count, starts = len(numbers), numbering.starts
+    bits, count = int.from_bytes(bitmap, "little"), len(found[0])
     if bits >> count or len(bitmap) > (count + 7) // 8:
         return None
     runs = [bits >> place & 1 for place in range(count)]
@@ -220,11 +208,19 @@ def _decode_few(
         return None
     rest_of = iter([word >> 1 ^ -(word & 1) for word in words])
     sums = [RUNNING if run else next(rest_of) for run in runs]
+    subs, parts = (np.array(column, np.int32) for column in found)
+    return TaskOffsetSums.from_ascending(subs, parts, np.array(sums, np.int64))
+
+
+def _few_tasks(data: bytes, numbering: Numbering) -> tuple[list[int], list[int]] | None:
+    """Subtopologies and partitions of a few numbered tasks; ``None`` if numpy must read them."""
+    cursor = Cursor(data)
+    numbers = decode_few_numbers(cursor.block(), numbering.total)
+    if numbers is None or cursor.left:
+        return None
+    starts = numbering.starts
     subs = [bisect_right(starts, number) - 1 for number in numbers]
-    parts = [number - starts[sub] for number, sub in zip(numbers, subs, strict=True)]
-    return TaskOffsetSums.from_ascending(
-        np.array(subs, np.int32), np.array(parts, np.int32), np.array(sums, np.int64)
-    )
+    return subs, [number - starts[sub] for number, sub in zip(numbers, subs, strict=True)]
 
 
 def encode_offset_rows(value: TaskOffsetSums) -> bytes:
@@ -265,13 +261,9 @@ def encode_own_tasks(tasks: Sequence[TaskId], numbering: Numbering) -> bytes:
 def decode_own_tasks(data: bytes, numbering: Numbering) -> tuple[TaskId, ...]:
     """Tasks in order, each once; ``WireFault`` if they are more than ``MAX_OWN_TASKS``."""
     if 0 < len(data) <= FEW:
-        cursor = Cursor(data)
-        numbers = decode_few_numbers(cursor.block(), numbering.total)
-        if numbers is not None and not cursor.left:
-            starts = numbering.starts
-            subs = [bisect_right(starts, number) - 1 for number in numbers]
-            pairs = zip(numbers, subs, strict=True)
-            return tuple([TaskId(sub, number - starts[sub]) for number, sub in pairs])
+        found = _few_tasks(data, numbering)
+        if found is not None:
+            return tuple(map(TaskId, *found))
     columns = decode_tasks(data, numbering, MAX_OWN_TASKS)
     return tasks_of(columns, are_sorted=data != b"" and is_block(data))
 

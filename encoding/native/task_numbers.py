@@ -14,8 +14,6 @@ import numpy.typing as npt
 from encoding.native.schema import MAX_SUBTOPOLOGIES, MAX_TASKS
 from encoding.primitives import Cursor, WireFault, encode_varints
 
-__all__ = ["Numbering", "numbering_of", "read_numbering"]
-
 Int32Column = npt.NDArray[np.int32]
 _KEPT = 16  # numberings kept; a process works for few groups at a time
 

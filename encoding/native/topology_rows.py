@@ -8,26 +8,14 @@ form, 8 bytes, varint epoch, varint version; forms ascend. ``fingerprints`` is 8
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from encoding.native.schema import MAX_SUBTOPOLOGIES
 from encoding.native.task_columns import encode_text, take_text
 from encoding.primitives import Cursor, WireFault, block, encode_varint, encode_varints
 
-__all__ = [
-    "ReachedRow",
-    "SubtopologyRow",
-    "decode_fingerprints",
-    "decode_reached_rows",
-    "decode_subtopology_rows",
-    "encode_fingerprints",
-    "encode_reached_rows",
-    "encode_subtopology_rows",
-]
-
 FINGERPRINT_BYTES = 8
 _MOST_NUMBER = 2**63 - 1
-Item = TypeVar("Item")
 
 
 class SubtopologyRow(NamedTuple):
@@ -54,6 +42,10 @@ class ReachedRow(NamedTuple):
     version: int
 
 
+_COLUMNS = ("number", "topic", "topic", "pair", "topic", "topics", "pair")
+"""What the lists of a `SubtopologyRow` consist of; a pair is a topic and a number."""
+
+
 def encode_subtopology_rows(rows: Sequence[SubtopologyRow]) -> bytes:
     """Return the bytes of some subtopologies.
 
@@ -62,29 +54,20 @@ def encode_subtopology_rows(rows: Sequence[SubtopologyRow]) -> bytes:
     """
     names = sorted({name for row in rows for name in _names(row)})
     place = {name: number for number, name in enumerate(names)}
+    write: dict[str, Callable[[Any], tuple[int, ...]]] = {
+        "number": lambda number: (number,),
+        "topic": lambda name: (place[name],),
+        "pair": lambda pair: (place[pair[0]], pair[1]),
+        "topics": lambda group: (len(group), *(place[name] for name in group)),
+    }
     numbers: list[int] = []
-
-    def put(items: Sequence[Item], write: Callable[[Item], Iterable[int]]) -> None:
-        numbers.append(len(items))
-        for item in items:
-            numbers.extend(write(item))
-
-    def topic(name: str) -> tuple[int]:
-        return (place[name],)
-
-    def pair(item: tuple[str, int]) -> tuple[int, int]:
-        return place[item[0]], item[1]
-
     for row in rows:
         if not row.versions or not row.source_topics:
             raise WireFault("a subtopology has at least one version and one source topic")
-        put(row.versions, lambda version: (version,))
-        put(row.source_topics, topic)
-        put(row.sink_topics, topic)
-        put(row.repartition_topics, pair)
-        put(row.changelog_topics, topic)
-        put(row.copartition_groups, lambda group: (len(group), *(place[name] for name in group)))
-        put(row.changelog_retention_ms, pair)
+        for column, items in zip(_COLUMNS, row, strict=True):
+            numbers.append(len(items))
+            for item in items:
+                numbers.extend(write[column](item))
     if any(type(number) is not int or not 0 <= number <= _MOST_NUMBER for number in numbers):
         raise WireFault("versions, partitions and times are integers from 0 to 2**63 - 1")
     return block(b"".join(map(encode_text, names))) + encode_varints(numbers)
@@ -111,23 +94,21 @@ def decode_subtopology_rows(data: bytes) -> tuple[SubtopologyRow, ...]:
             raise WireFault(f"topic {found} of {len(names)}")
         return names[found]
 
-    def several(read: Callable[[], Item]) -> tuple[Item, ...]:
+    def several(read: Callable[[], Any]) -> tuple[Any, ...]:
         count = cursor.varint()
         if count > cursor.left:
             raise WireFault(f"{count} entries in {cursor.left} bytes")
         return tuple(read() for _ in range(count))
 
+    read: dict[str, Callable[[], Any]] = {
+        "number": number,
+        "topic": topic,
+        "pair": lambda: (topic(), number()),
+        "topics": lambda: several(topic),
+    }
     rows: list[SubtopologyRow] = []
     while cursor.left:
-        row = SubtopologyRow(
-            versions=several(number),
-            source_topics=several(topic),
-            sink_topics=several(topic),
-            repartition_topics=several(lambda: (topic(), number())),
-            changelog_topics=several(topic),
-            copartition_groups=several(lambda: several(topic)),
-            changelog_retention_ms=several(lambda: (topic(), number())),
-        )
+        row = SubtopologyRow(*(several(read[column]) for column in _COLUMNS))
         if not row.versions or not row.source_topics or len(rows) >= MAX_SUBTOPOLOGIES:
             raise WireFault("a subtopology without a version or a source topic, or too many")
         rows.append(row)

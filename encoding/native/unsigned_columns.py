@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from encoding.primitives import FEW, WireFault, decode_varints, encode_varints
 
-__all__ = ["WIDEST", "decode_words", "encode_words"]
-
 Unsigned = npt.NDArray[np.uint64]
 WIDEST = 8
 """Bytes of the widest word; a larger first byte is another coding."""

@@ -4,8 +4,8 @@
 body. They raise ``WireFault``, to which the codec adds field, key and version.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, repeat
 from operator import lt
@@ -15,7 +15,7 @@ from uuid import UUID
 import numpy as np
 
 from encoding.native.ascending_numbers import decode_numbers, encode_numbers
-from encoding.native.schema import MAX_SUBTOPOLOGIES, MAX_TEXT_BYTES
+from encoding.native.schema import MAX_SUBTOPOLOGIES
 from encoding.native.task_columns import (
     columns_of,
     decode_offset_rows,
@@ -29,6 +29,7 @@ from encoding.native.task_columns import (
     encode_text,
     take_text,
     tasks_of,
+    utf8_of,
 )
 from encoding.native.task_numbers import Numbering
 from encoding.native.topology_rows import (
@@ -42,18 +43,14 @@ from encoding.native.topology_rows import (
 from encoding.native.values import PartitionRange, PartitionRanges
 from encoding.primitives import (
     ByName,
-    ClientTags,
     Cursor,
     TaskOffsetSums,
     WireFault,
     block,
     decode_varints,
-    encode_utf8,
     encode_varint,
     encode_varints,
 )
-
-__all__ = ["TYPES", "WireType"]
 
 Writer = Callable[[Any, Numbering], Any]
 Reader = Callable[[Any, Numbering], Any]
@@ -83,16 +80,6 @@ def _write_bool(value: Any, _: Numbering) -> bool:
     if type(value) is not bool:
         raise WireFault(f"{value!r} is neither True nor False")
     return value
-
-
-def _write_text(value: Any, _: Numbering) -> str:
-    if not isinstance(value, str):
-        raise WireFault(f"{value!r} is no text")
-    # Half a surrogate pair becomes "?", as in Kafka's subscriptions.
-    data = encode_utf8(value)
-    if len(data) > MAX_TEXT_BYTES:
-        raise WireFault(f"it takes {len(data)} bytes, at most {MAX_TEXT_BYTES} fit; shorten it")
-    return data.decode()
 
 
 def _write_bytes(value: Any, _: Numbering) -> bytes:
@@ -144,22 +131,10 @@ def _write_tasks(value: Any, numbering: Numbering) -> bytes:
         raise WireFault("give tasks with numbers that fit 32 bits") from None
 
 
-def _write_offset_sums(value: Any, numbering: Numbering) -> bytes:
-    return encode_offset_sums(_sums(value), numbering)
-
-
-def _write_offset_rows(value: Any, _: Numbering) -> bytes:
-    return encode_offset_rows(_sums(value))
-
-
 def _sums(value: Any) -> TaskOffsetSums:
     if not isinstance(value, TaskOffsetSums):
         raise WireFault("give TaskOffsetSums, for example TaskOffsetSums.from_mapping(...)")
     return value
-
-
-def _write_first_text(value: Any, _: Numbering) -> bytes:
-    return encode_text(value)
 
 
 def _read_first_text(data: bytes, _: Numbering) -> str | None:
@@ -181,8 +156,10 @@ def _take_count(cursor: Cursor) -> int:
     return value
 
 
-def _write_texts_by_name(value: Any, _: Numbering) -> bytes:
-    return _texts_written(tuple(value.items()))
+def _range(pair: Any) -> bytes:
+    if not isinstance(pair, tuple) or len(pair) != 2:  # noqa: PLR2004 a pair
+        raise WireFault(f"{pair!r} is no (lowest, highest)")
+    return _count(pair[0]) + _count(pair[1])
 
 
 @lru_cache(maxsize=_KEPT)
@@ -190,40 +167,23 @@ def _texts_written(pairs: tuple[tuple[Any, Any], ...]) -> bytes:
     return b"".join([encode_text(name) + encode_text(text) for name, text in pairs])
 
 
-def _write_counts_by_name(value: Any, _: Numbering) -> bytes:
-    return b"".join(encode_text(name) + _count(count) for name, count in value.items())
+def _by_name(write: Callable[[Any], bytes], take: Callable[[Cursor], Any]) -> WireType:
+    """A mapping by name; `write` and `take` convert its values."""
 
+    def read(data: bytes) -> ByName[Any]:
+        cursor = Cursor(data)
+        found: dict[str, Any] = {}
+        while cursor.left:
+            name = take_text(cursor)
+            if name in found:
+                raise WireFault(f"{name!r} occurs twice")
+            found[name] = take(cursor)
+        return ByName(found)
 
-def _write_ranges_by_name(value: Any, _: Numbering) -> bytes:
-    parts = []
-    for name, pair in value.items():
-        if not isinstance(pair, tuple) or len(pair) != 2:  # noqa: PLR2004 a pair
-            raise WireFault(f"{pair!r} is no (lowest, highest)")
-        parts.append(encode_text(name) + _count(pair[0]) + _count(pair[1]))
-    return b"".join(parts)
+    def written(value: Any, _: Numbering) -> bytes:
+        return b"".join([encode_text(name) + write(of) for name, of in value.items()])
 
-
-def _by_name(data: bytes, take: Callable[[Cursor], Any]) -> dict[str, Any]:
-    cursor = Cursor(data)
-    found: dict[str, Any] = {}
-    while cursor.left:
-        name = take_text(cursor)
-        if name in found:
-            raise WireFault(f"{name!r} occurs twice")
-        found[name] = take(cursor)
-    return found
-
-
-def _texts_as_read(data: bytes) -> Mapping[str, str]:
-    return ClientTags(_by_name(data, take_text))
-
-
-def _counts_as_read(data: bytes) -> Mapping[str, int]:
-    return ByName(_by_name(data, _take_count))
-
-
-def _ranges_as_read(data: bytes) -> Mapping[str, tuple[int, int]]:
-    return ByName(_by_name(data, lambda cursor: (_take_count(cursor), _take_count(cursor))))
+    return WireType(bytes, written, _kept(read))
 
 
 def _kept(read: Callable[[bytes], Any]) -> Reader:
@@ -280,7 +240,7 @@ TYPES: dict[str, WireType] = {
     "count": _integer(0, 2**31 - 1),
     "uint32": _integer(0, 2**32 - 1),
     "bool": WireType(bool, _write_bool, lambda value, _: value),
-    "text": WireType(str, _write_text, lambda text, _: text),
+    "text": WireType(str, lambda text, _: utf8_of(text).decode(), lambda text, _: text),
     "bytes": WireType(bytes, _write_bytes, lambda data, _: data),
     "bytes8": WireType(bytes, _eight_bytes, _eight_bytes),
     "int64_bytes": WireType(bytes, _write_int64_bytes, _read_int64_bytes),
@@ -294,17 +254,28 @@ TYPES: dict[str, WireType] = {
         lambda data, _: tuple(decode_numbers(data, MAX_SUBTOPOLOGIES).tolist()),
     ),
     "tasks": WireType(bytes, _write_tasks, decode_own_tasks),
-    "offset_sums": WireType(bytes, _write_offset_sums, decode_offset_sums),
+    "offset_sums": WireType(
+        bytes,
+        lambda value, numbering: encode_offset_sums(_sums(value), numbering),
+        decode_offset_sums,
+    ),
     "task_rows": WireType(
         bytes,
         lambda value, _: encode_task_rows(columns_of(tuple(value))),
         lambda data, _: tasks_of(decode_task_rows(data)),
     ),
-    "offset_rows": WireType(bytes, _write_offset_rows, lambda data, _: decode_offset_rows(data)),
-    "texts": WireType(bytes, _write_first_text, _read_first_text),
-    "texts_by_name": WireType(bytes, _write_texts_by_name, _kept(_texts_as_read)),
-    "counts_by_name": WireType(bytes, _write_counts_by_name, _kept(_counts_as_read)),
-    "ranges_by_name": WireType(bytes, _write_ranges_by_name, _kept(_ranges_as_read)),
+    "offset_rows": WireType(
+        bytes,
+        lambda value, _: encode_offset_rows(_sums(value)),
+        lambda data, _: decode_offset_rows(data),
+    ),
+    "texts": WireType(bytes, lambda value, _: encode_text(value), _read_first_text),
+    "texts_by_name": replace(
+        _by_name(encode_text, take_text),
+        write=lambda value, _: _texts_written(tuple(value.items())),
+    ),
+    "counts_by_name": _by_name(_count, _take_count),
+    "ranges_by_name": _by_name(_range, lambda at: (_take_count(at), _take_count(at))),
     "partitions": WireType(bytes, _write_partitions, _read_partitions),
     "subtopology_rows": WireType(
         bytes, lambda value, _: _rows_written(value), _kept(decode_subtopology_rows)

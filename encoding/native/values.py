@@ -16,14 +16,6 @@ from encoding.native.schema import EARLIEST_NATIVE_VERSION, native_rows_of
 from encoding.native.topology_rows import ReachedRow, SubtopologyRow
 from encoding.primitives import EMPTY, ByName, TaskId, TaskOffsetSums, TopicPartition, task_order
 
-__all__ = [
-    "NativeAssignment",
-    "NativeSubscription",
-    "PartitionRange",
-    "PartitionRanges",
-    "partition_ranges",
-]
-
 
 class PartitionRange(NamedTuple):
     """Partitions ``start`` to ``stop - 1`` of a topic.
@@ -62,31 +54,17 @@ def partition_ranges(partitions: Iterable[TopicPartition]) -> PartitionRanges:
 class NativeSubscription:
     """Fields of a native member's subscription beyond Kafka's fields.
 
+    ``schema.py`` has the meaning of each; in addition:
+
     Attributes:
         version: version of the native body: the trailer's, or the used version itself.
         latest_supported_version: the highest native version that the member reads.
         is_readable: false for a trailer that only later readers may read: only the two versions
             are known, the other fields have defaults. Such a value cannot be written.
-        instance_id: ``group.instance.id`` of a static member.
-        threads: stream threads of the process.
-        rack: ``client.rack`` (KIP-925).
-        sizes: number of tasks of each subtopology, by id. Tasks within these sizes take bits on the
-            wire, others bytes.
-        fingerprint: of the topology, 8 bytes or empty.
-        subtopologies: those that the member can run, ascending; ``None`` is all.
-        end_offset_sums: changelog ends of the active tasks, which the member itself writes.
-        owned_partitions: partitions that it owns, as ranges; see ``partition_ranges``.
-        owned_generation: generation in which they were assigned; -1 is unknown.
-        nonce: changes at every rejoin (KAFKA-10455).
-        feature_ranges: (lowest, highest) supported level by feature (KIP-584).
-        adopted_levels: level by feature that the member adopted; adopted_epoch: their epoch, -1 is
-            none.
-        view_epoch, view_checksum: routing view that the member has; epoch -1 is none.
-        pinned_version: version that ``upgrade.from`` pins; ``None`` is no pin.
-        free_disk_bytes: free space for state on the disk; version 102 on.
-        topology_version: the highest version of the topology that it can run.
-        carried: subtopologies that it can run, in its numbering; empty: it does not describe them.
-        reached_versions: what it remembers of reached versions, sorted by form.
+        sizes: tasks within these sizes take bits on the wire, others bytes.
+        subtopologies: ascending; ``None`` is all.
+        owned_partitions: as ranges; see ``partition_ranges``.
+        reached_versions: sorted by form.
     """
 
     version: int = EARLIEST_NATIVE_VERSION
@@ -114,7 +92,8 @@ class NativeSubscription:
     reached_versions: tuple[ReachedRow, ...] = ()
 
     def __post_init__(self) -> None:
-        _normalise_text(self, ("instance_id", "rack"))
+        for name in ("instance_id", "rack"):
+            object.__setattr__(self, name, getattr(self, name) or None)
         _normalise_names(self, ("feature_ranges", "adopted_levels"))
         if self.subtopologies is not None:
             object.__setattr__(self, "subtopologies", tuple(sorted(set(self.subtopologies))))
@@ -130,22 +109,16 @@ class NativeSubscription:
 class NativeAssignment:
     """Fields of a native leader's answer beyond Kafka's fields.
 
+    ``schema.py`` has the meaning of each; in addition:
+
     Attributes:
         version: version of the native body: the trailer's, or the used version itself.
         commonly_supported_version: second number of the trailer's header.
         is_readable: as in ``NativeSubscription``; always true in a blob without Kafka fields.
-        sizes: tasks of each subtopology, by id.
-        warmup_tasks: standby tasks that the member takes over later, sorted (KIP-441).
-        partition_counts: partitions by source topic, to compute the inputs of standby tasks.
-        feature_levels: finalized level by feature (KIP-584); feature_epoch: their epoch, -1 is
-            none.
-        next_version: version to write from the next rejoin on; 0 is none.
-        subscription_read: false if the leader could not read the member's body.
-        view_full, view_delta, view_reference: the routing view in one of its forms, or ``None``.
-        followup_reason: reason of the followup rebalance; version 102 on.
-        numbered_by: fingerprint of each subtopology, by its id in this answer; empty: not told.
-        reached_versions: reached versions that hold in the group, sorted by form.
-        describe_topology: the member has to describe its subtopologies from now on.
+        warmup_tasks: sorted (KIP-441).
+        partition_counts: to compute the inputs of standby tasks.
+        view_full, view_delta, view_reference: one of them at most.
+        reached_versions: sorted by form.
     """
 
     version: int = EARLIEST_NATIVE_VERSION
@@ -167,8 +140,7 @@ class NativeAssignment:
     describe_topology: bool = False
 
     def __post_init__(self) -> None:
-        if self.followup_reason == "":
-            object.__setattr__(self, "followup_reason", None)
+        object.__setattr__(self, "followup_reason", self.followup_reason or None)
         _normalise_names(self, ("partition_counts", "feature_levels"))
         if self.warmup_tasks:
             named = {TaskId(sub, part, name or None) for sub, part, name in self.warmup_tasks}
@@ -177,12 +149,6 @@ class NativeAssignment:
     def carries(self, name: str) -> bool:
         """Whether the layout of this version carries the field; otherwise it is not written."""
         return _carries("assignment", self.version, name)
-
-
-def _normalise_text(value: object, names: tuple[str, ...]) -> None:
-    for name in names:
-        if getattr(value, name) == "":
-            object.__setattr__(value, name, None)
 
 
 @cache

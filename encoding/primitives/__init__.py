@@ -11,6 +11,7 @@ from encoding.primitives.identifiers import (
     HostInfo,
     TaskId,
     TopicPartition,
+    ViewForm,
     task_order,
 )
 from encoding.primitives.java_text import (
@@ -23,7 +24,6 @@ from encoding.primitives.java_text import (
 )
 from encoding.primitives.mappings import (
     ByName,
-    ClientTags,
     Partitions,
     PartitionsByHost,
     PartitionsByTask,
@@ -41,7 +41,6 @@ from encoding.primitives.varints import (
     unzigzag,
     zigzag,
 )
-from encoding.primitives.view_form import ViewForm
 
 __all__ = [
     "EMPTY",
@@ -53,7 +52,6 @@ __all__ = [
     "UNKNOWN_VERSION",
     "AssignorError",
     "ByName",
-    "ClientTags",
     "Cursor",
     "DecodeError",
     "EncodeError",

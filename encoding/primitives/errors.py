@@ -10,8 +10,6 @@ Other packages add subclasses. Constructor arguments are attributes, so that a c
 to parse the message.
 """
 
-__all__ = ["DecodeError", "EncodeError", "RebalanceError"]
-
 _SHOWN = 80  # characters of a refused value that an error message repeats
 
 

@@ -2,8 +2,6 @@
 
 import shlex
 
-__all__ = ["has_half_pair", "shell_word", "shown"]
-
 SHOWN_CHARACTERS = 256
 
 

@@ -1,23 +1,11 @@
-"""Basic values of the wire: task, topic partition, host, sentinels, error codes.
+"""Basic values of the wire: task, topic partition, host, sentinels, error codes, forms of a view.
 
 They are plain tuples, because a leader creates a million of them.
 """
 
 import re
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import NamedTuple
-
-__all__ = [
-    "NO_REBALANCE",
-    "RUNNING",
-    "UNKNOWN_OFFSET_SUM",
-    "UNKNOWN_VERSION",
-    "AssignorError",
-    "HostInfo",
-    "TaskId",
-    "TopicPartition",
-    "task_order",
-]
 
 RUNNING = -2
 """Offset sum of a task that is active and running on the member."""
@@ -42,6 +30,15 @@ class AssignorError(IntEnum):
     VERSION_PROBING = 2
     ASSIGNMENT_ERROR = 3
     SHUTDOWN_REQUESTED = 4
+
+
+class ViewForm(StrEnum):
+    """Forms in which an answer can carry the routing view, the largest first."""
+
+    FULL = "full"
+    DELTA = "delta"
+    REFERENCE = "reference"
+    NONE = "none"
 
 
 class TaskId(NamedTuple):

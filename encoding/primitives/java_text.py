@@ -7,15 +7,6 @@ U+FFFF in a host name, half a surrogate pair, malformed UTF-8. Every function is
 import re
 from array import array
 
-__all__ = [
-    "decode_java_utf",
-    "decode_utf8",
-    "decode_utf16",
-    "encode_java_utf",
-    "encode_utf8",
-    "encode_utf16",
-]
-
 # A surrogate written as three bytes is one malformed part for Java, and three for Python.
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _REPLACEMENT = "�".encode()

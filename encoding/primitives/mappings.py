@@ -9,8 +9,6 @@ from typing import Any, Generic, TypeVar
 
 from encoding.primitives.identifiers import HostInfo, TaskId, TopicPartition, task_order
 
-__all__ = ["ByName", "ClientTags", "PartitionsByHost", "PartitionsByTask"]
-
 Value = TypeVar("Value")
 AnyKey = TypeVar("AnyKey")
 Key = TypeVar("Key", HostInfo, TaskId)
@@ -49,12 +47,6 @@ class ByName(_Sorted[str, Value]):
         self._by_key = dict(sorted((values or {}).items()))
 
 
-class ClientTags(ByName[str]):
-    """Tags of a process, sorted by key (KIP-708): immutable, hashable, equal to an equal dict."""
-
-    __slots__ = ()
-
-
 class _SortedPartitions(_Sorted[Key, Partitions]):
     __slots__ = ()
 
@@ -69,7 +61,7 @@ class _SortedPartitions(_Sorted[Key, Partitions]):
         raise NotImplementedError
 
     @staticmethod
-    def _order(key: Any) -> Any:
+    def _order(key: Any, /) -> Any:
         return key
 
     def __eq__(self, other: object) -> bool:
@@ -90,9 +82,7 @@ class PartitionsByTask(_SortedPartitions[TaskId]):
         subtopology, partition, *name = key
         return TaskId(subtopology, partition, (name[0] if name else None) or None)
 
-    @staticmethod
-    def _order(key: TaskId) -> tuple[int, int, str]:
-        return task_order(key)
+    _order = staticmethod(task_order)
 
     @classmethod
     def without_partitions(cls, tasks: Iterable[TaskId]) -> "PartitionsByTask":

@@ -16,8 +16,6 @@ import numpy.typing as npt
 from encoding.primitives.errors import EncodeError
 from encoding.primitives.identifiers import RUNNING, TaskId
 
-__all__ = ["TaskOffsetSums"]
-
 Int32Column = npt.NDArray[np.int32]
 Int64Column = npt.NDArray[np.int64]
 _HALF = np.int64(2**31)
@@ -59,7 +57,14 @@ class TaskOffsetSums:
         if not sums:
             return EMPTY
         if len(sums) <= FEW_TASKS and all(map(_is_plain, sums.items())):
-            return cls._of_few(tuple(sorted(sums.items())))
+            pairs = tuple(sorted(sums.items()))
+            columns = cls.from_ascending(
+                np.array([task.subtopology for task, _ in pairs], np.int32),
+                np.array([task.partition for task, _ in pairs], np.int32),
+                np.array([offset_sum for _, offset_sum in pairs], np.int64),
+            )
+            columns._pairs = pairs  # noqa: SLF001 a value of this very class
+            return columns
         subtopologies, partitions, names = zip(*sums, strict=True)
         return cls.from_columns(subtopologies, partitions, tuple(sums.values()), names)
 
@@ -76,65 +81,41 @@ class TaskOffsetSums:
         Arrays of the right type are kept, not copied: do not write to them afterwards.
         ``EncodeError`` for numbers out of range or columns of unequal length.
         """
-        columns = cls.__new__(cls)
-        columns._fill(  # noqa: SLF001 a value of this very class
-            _column("task_offset_sums.subtopology", subtopologies, np.dtype(np.int32)),
-            _column("task_offset_sums.partition", partitions, np.dtype(np.int32)),
-            _column("task_offset_sums.offset_sum", sums, np.dtype(np.int64)),
-            names,
-        )
-        return columns
-
-    @classmethod
-    def from_ascending(
-        cls, subtopologies: Int32Column, partitions: Int32Column, sums: Int64Column
-    ) -> "TaskOffsetSums":
-        """The value of columns of the right types with strictly ascending tasks, unchecked."""
-        columns = cls.__new__(cls)
-        columns._keep(subtopologies, partitions, sums, None)  # noqa: SLF001 a value of this class
-        return columns
-
-    @classmethod
-    def _of_few(cls, pairs: tuple[tuple[TaskId, int], ...]) -> "TaskOffsetSums":
-        """The value of strictly ascending tasks without names, with numbers in range."""
-        columns = cls.__new__(cls)
-        columns._keep(  # noqa: SLF001 a value of this very class
-            np.array([task.subtopology for task, _ in pairs], np.int32),
-            np.array([task.partition for task, _ in pairs], np.int32),
-            np.array([offset_sum for _, offset_sum in pairs], np.int64),
-            None,
-        )
-        columns._pairs = pairs  # noqa: SLF001 the same
-        return columns
-
-    def _fill(
-        self,
-        subtopologies: Int32Column,
-        partitions: Int32Column,
-        sums: Int64Column,
-        names: Sequence[str | None] | None,
-    ) -> None:
-        lengths = {len(subtopologies), len(partitions), len(sums)}
+        subs = _column("task_offset_sums.subtopology", subtopologies, np.dtype(np.int32))
+        parts = _column("task_offset_sums.partition", partitions, np.dtype(np.int32))
+        totals = _column("task_offset_sums.offset_sum", sums, np.dtype(np.int64))
+        lengths = {len(subs), len(parts), len(totals)}
         if names is not None:
             names = tuple(name or None for name in names)
             lengths.add(len(names))
         if len(lengths) != 1:
             reason = "give every column one entry per task"
             raise EncodeError("task_offset_sums", sorted(lengths), None, reason)
-        if names is not None and not any(names):
-            names = None
         order: Any = None
-        if names is not None:
-            order = _order_of_names(_keys(subtopologies, partitions), names)
+        if names is not None and any(names):
+            order = _order_of_names(_keys(subs, parts), names)
             names = tuple(names[index] for index in order)
-        elif not _are_ascending(subtopologies, partitions):
-            order = _order_of_keys(_keys(subtopologies, partitions))
+        elif not _are_ascending(subs, parts):
+            order = _order_of_keys(_keys(subs, parts))
         if order is not None:
-            subtopologies, partitions = subtopologies[order], partitions[order]
-            sums = sums[order]
-        self._keep(subtopologies, partitions, sums, names)
+            subs, parts, totals = subs[order], parts[order], totals[order]
+        return cls.from_ascending(subs, parts, totals, names)
 
-    def _keep(
+    @classmethod
+    def from_ascending(
+        cls,
+        subtopologies: Int32Column,
+        partitions: Int32Column,
+        sums: Int64Column,
+        names: tuple[str | None, ...] | None = None,
+    ) -> "TaskOffsetSums":
+        """The value of columns of the right types with strictly ascending tasks, unchecked."""
+        columns = cls.__new__(cls)
+        named = names if names is not None and any(names) else None
+        columns._fill(subtopologies, partitions, sums, named)  # noqa: SLF001 of this very class
+        return columns
+
+    def _fill(
         self,
         subtopologies: Int32Column,
         partitions: Int32Column,
@@ -194,11 +175,9 @@ class TaskOffsetSums:
         names = self.names
         if names is not None:
             names = tuple(names[index] for index in np.flatnonzero(chosen).tolist())
-        columns = TaskOffsetSums.__new__(TaskOffsetSums)
-        columns._fill(  # noqa: SLF001 a value of this very class
+        return TaskOffsetSums.from_ascending(
             self.subtopologies[chosen], self.partitions[chosen], self.sums[chosen], names
         )
-        return columns
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TaskOffsetSums):

@@ -10,19 +10,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "FEW",
-    "Cursor",
-    "WireFault",
-    "block",
-    "decode_varints",
-    "encode_varint",
-    "encode_varints",
-    "is_block",
-    "unzigzag",
-    "zigzag",
-]
-
 Unsigned = npt.NDArray[np.uint64]
 Signed = npt.NDArray[np.int64]
 

@@ -12,16 +12,6 @@ import numpy.typing as npt
 from encoding.native import EARLIEST_NATIVE_VERSION
 from encoding.primitives import DecodeError, WireFault, block, decode_varints, encode_varints
 
-__all__ = [
-    "VIEW_VERSION",
-    "Int64Column",
-    "Owners",
-    "ViewReader",
-    "bits_for",
-    "pack_bits",
-    "write_ascending",
-]
-
 Int64Column = npt.NDArray[np.int64]
 Owners = npt.NDArray[np.int32]
 

@@ -40,29 +40,6 @@ from encoding.view.columns import (
     view_checksum,
 )
 
-__all__ = [
-    "CELLS_PER_BYTE",
-    "DELTA",
-    "FULL",
-    "REFERENCE",
-    "check_cells",
-    "check_sizes",
-    "checked_view",
-    "decode_reference",
-    "decode_view",
-    "encode_reference",
-    "encode_view",
-    "read_checksum",
-    "read_form",
-    "read_hosts",
-    "read_sizes",
-    "read_sparse",
-    "write_checksum",
-    "write_hosts",
-    "write_sizes",
-    "write_sparse",
-]
-
 FULL, DELTA, REFERENCE = 1, 2, 3
 CELLS_PER_BYTE = 16
 _NAMES = {FULL: "a full view", DELTA: "a delta", REFERENCE: "a reference"}

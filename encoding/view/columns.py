@@ -21,20 +21,6 @@ import numpy.typing as npt
 from encoding.primitives import EncodeError, HostInfo, PartitionsByHost, TopicPartition
 from encoding.view.bits import Owners
 
-__all__ = [
-    "CELLS_MAX",
-    "HOSTS_MAX",
-    "HOST_BYTES_MAX",
-    "STANDBY_RANKS_MAX",
-    "View",
-    "ViewReference",
-    "build_view",
-    "is_viewable",
-    "partitions_by_host",
-    "view_checksum",
-    "view_reference",
-]
-
 HOST_BYTES_MAX = 255
 """Longest host name in bytes (DNS: 253); limits the size of a decoded host table."""
 

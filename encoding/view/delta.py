@@ -54,15 +54,6 @@ from encoding.view.columns import (
     view_reference,
 )
 
-__all__ = [
-    "ViewForms",
-    "ViewMismatch",
-    "apply_delta",
-    "choose_view_form",
-    "encode_delta",
-    "encode_view_forms",
-]
-
 
 class ViewMismatch(DecodeError):
     """A delta does not fit the current view, or its result is not the named view.

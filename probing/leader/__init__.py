@@ -3,7 +3,7 @@
 from probing.leader.answers import LEADER_RULES, AnswerDecision, Content, MemberVersions
 from probing.leader.decide import LeaderDecision, decide_answers
 from probing.leader.native_answers import NATIVE_ANSWER_RULES
-from probing.leader.next_version import NEXT_VERSION_RULES, NextVersionNumbers
+from probing.leader.next_version import NEXT_VERSION_RULES
 
 __all__ = [
     "LEADER_RULES",
@@ -13,6 +13,5 @@ __all__ = [
     "Content",
     "LeaderDecision",
     "MemberVersions",
-    "NextVersionNumbers",
     "decide_answers",
 ]

@@ -5,7 +5,7 @@ each is answered in the version that it wrote, which it can read. The first row 
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from probing.leader import next_version
 from probing.leader.answers import AnswerDecision, Content, GroupVersions, MemberVersions
@@ -16,39 +16,19 @@ from probing.versions import (
     EARLIEST_NATIVE_VERSION,
     EARLIEST_PROBEABLE_VERSION,
     UNKNOWN_VERSION,
-    greatest_known_version,
 )
 
-
-class NativeNumbers(NamedTuple):
-    """Inputs of a row: the leader's release, and what a native member wrote."""
-
-    release: Release
-    member: MemberVersions
-
-    @property
-    def used(self) -> int:
-        """The version that the member wrote."""
-        return self.member.used_version
-
-    @property
-    def nearest(self) -> int:
-        """The leader's greatest version that is at most the one that the member wrote."""
-        nearest = greatest_known_version(self.release.readable_versions, at_most=self.used)
-        return nearest or EARLIEST_NATIVE_VERSION
-
-
-NATIVE_ANSWER_RULES: Final[Rules[NativeNumbers, Callable[[NativeNumbers], int]]] = (
+NATIVE_ANSWER_RULES: Final[Rules[NextVersionNumbers, Callable[[NextVersionNumbers], int]]] = (
     Rule(
         name="native body that cannot be read",
-        holds=lambda n: not n.member.readable,
+        holds=lambda n: not n.readable,
         says=lambda _: EARLIEST_NATIVE_VERSION,
         why="wrote version {used}, whose body this leader cannot read; answered in {version}, which"
         " every native member reads, and placed without its state until it writes a lower version",
     ),
     Rule(
         name="native member in the version it wrote",
-        holds=lambda n: n.used in n.release.readable_versions,
+        holds=lambda n: n.used in n.known_versions,
         says=lambda n: n.used,
         why="answered in version {version}, which it wrote",
     ),
@@ -66,8 +46,10 @@ NATIVE_ANSWER_RULES: Final[Rules[NativeNumbers, Callable[[NativeNumbers], int]]]
 def next_version_numbers(
     group: GroupVersions, member: MemberVersions | None = None
 ) -> NextVersionNumbers:
-    """Return the inputs of ``NEXT_VERSION_RULES`` for a member; None: any member without a pin."""
+    """Return the inputs of both tables for a member; None: any member without a pin."""
     return NextVersionNumbers(
+        used=0 if member is None else member.used_version,
+        readable=member is None or member.readable,
         pinned_version=member.used_version if member is not None and member.pinned else None,
         jvm_lowest_used=group.lowest_used if group.members else None,
         jvm_second_number=group.lowest_supported,
@@ -79,10 +61,9 @@ def next_version_numbers(
 
 def decide_native_answer(group: GroupVersions, member: MemberVersions) -> AnswerDecision:
     """Return the answer of a native leader to one native member."""
-    written = NativeNumbers(group.release, member)
-    rule = first(NATIVE_ANSWER_RULES, written)
-    version = rule.says(written)
     numbers = next_version_numbers(group, member)
+    rule = first(NATIVE_ANSWER_RULES, numbers)
+    version = rule.says(numbers)
     next_rule = first(next_version.NEXT_VERSION_RULES, numbers)
     following = next_rule.says(numbers)
     next_why = next_rule.sentence(numbers, next_version=following)
@@ -92,7 +73,7 @@ def decide_native_answer(group: GroupVersions, member: MemberVersions) -> Answer
         commonly_supported_version=_second_number(group.release, version, numbers.lowest_native),
         content=Content.NORMAL,
         rule=rule.name,
-        why=f"{rule.sentence(written, version=version)}. {next_rule.name}: {next_why}",
+        why=f"{rule.sentence(numbers, version=version)}. {next_rule.name}: {next_why}",
         next_version=following,
         subscription_read=member.readable,
     )

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from probing.rules import Rule, Rules, always
-from probing.versions import EARLIEST_PROBEABLE_VERSION, greatest_known_version
+from probing.versions import (
+    EARLIEST_NATIVE_VERSION,
+    EARLIEST_PROBEABLE_VERSION,
+    greatest_known_version,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextVersionNumbers:
-    """Inputs of a row, for one native member of the group.
+    """Inputs of a row of this table and of ``NATIVE_ANSWER_RULES``, for one native member.
 
     Attributes:
         pinned_version: the version pinned by the member's ``upgrade.from``, None without a pin.
@@ -24,6 +28,8 @@ class NextVersionNumbers:
         lowest_native: the greatest native version that every native member reads.
         level: the finalized level of the protocol, None while nothing is finalized.
         known_versions: every version that the leader reads and writes.
+        used: the version that the member wrote.
+        readable: the leader can read the body of that version.
     """
 
     pinned_version: int | None
@@ -32,6 +38,14 @@ class NextVersionNumbers:
     lowest_native: int
     level: int | None
     known_versions: tuple[int, ...]
+    used: int = 0
+    readable: bool = True
+
+    @property
+    def nearest(self) -> int:
+        """Return the leader's greatest version that is at most the one that the member wrote."""
+        nearest = greatest_known_version(self.known_versions, at_most=self.used)
+        return nearest or EARLIEST_NATIVE_VERSION
 
     @property
     def capped(self) -> int:

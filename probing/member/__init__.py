@@ -18,12 +18,12 @@ from probing.member.events import (
     WriteNextTime,
 )
 from probing.member.level_cap import HELD_BACK, member_ranges, protocol_level
-from probing.member.level_rejoin import rejoin_for_levels
 from probing.member.machine import FOLLOWUP_RULES, member_step
 from probing.member.next_subscription import (
     MemberState,
     SubscriptionVersion,
-    begin_subscription,
+    go_by,
+    rejoin_for_levels,
     start_member,
     subscription_version,
 )
@@ -50,7 +50,7 @@ __all__ = [
     "SubscriptionVersion",
     "TimePassed",
     "WriteNextTime",
-    "begin_subscription",
+    "go_by",
     "member_ranges",
     "member_step",
     "protocol_level",

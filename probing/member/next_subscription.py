@@ -7,8 +7,15 @@ own poll just before it writes, so that ``levels`` always matches its last subsc
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from probing.features import UNKNOWN_LEVELS, FinalizedLevels, adopt_levels, newest_levels
-from probing.member.events import Refuse
+from probing.features import (
+    UNKNOWN_LEVELS,
+    FinalizedLevels,
+    LookNumbers,
+    adopt_levels,
+    decide_look,
+    newest_levels,
+)
+from probing.member.events import Refuse, RejoinNow
 from probing.member.level_cap import capped_version, protocol_level, unmet_levels
 from probing.releases import MemberModel, Release, ReleaseError
 from probing.versions import (
@@ -152,7 +159,10 @@ def start_member(
 
 
 def go_by(state: MemberState, levels: FinalizedLevels) -> MemberState:
-    """Return the member after adopting the levels if they are newer, or refusing them."""
+    """Return the member after adopting the levels if they are newer, or refusing them.
+
+    Before each subscription a member goes by the newest levels that its own polls found.
+    """
     adopted = adopt_levels(state.levels, levels)
     if adopted == state.levels:
         return state
@@ -161,11 +171,6 @@ def go_by(state: MemberState, levels: FinalizedLevels) -> MemberState:
         return replace(state, refusal=Refuse(rule=unmet.rule, why=unmet.why))
     used = capped_version(state.all_versions, state.used_version, protocol_level(adopted))
     return replace(state, levels=adopted, used_version=used)
-
-
-def begin_subscription(state: MemberState) -> MemberState:
-    """Return the member before it writes a subscription: it adopts the newest polled levels."""
-    return go_by(state, state.polled)
 
 
 def subscription_version(state: MemberState) -> SubscriptionVersion | Refuse:
@@ -197,3 +202,26 @@ def subscription_version(state: MemberState) -> SubscriptionVersion | Refuse:
         native=latest_native,
         pinned=state.pinned and bool(state.native_versions),
     )
+
+
+def rejoin_for_levels(
+    state: MemberState, found: FinalizedLevels, *, leads: bool, is_led_by_jvm: bool
+) -> RejoinNow | None:
+    """Return the rejoin of a member that found levels (KIP-584, T3); None if it has no need to ask.
+
+    A native leader asks, since one rebalance informs the whole group. A JVM leader does not know
+    levels; under it, each member that writes above the level asks for itself.
+
+    Args:
+        state: of the member. Levels that it knows already need no further rebalance.
+        found: the newest levels of the member's own polls.
+        leads: the member leads the generation.
+        is_led_by_jvm: the member's last answer came from a JVM leader.
+    """
+    look = decide_look(LookNumbers(polled=found, adopted=state.known_levels))
+    level = protocol_level(found)
+    is_above = level is not None and state.used_version > level
+    has_to_ask = leads or (is_led_by_jvm and is_above)
+    if not (look.starts_rebalance and has_to_ask):
+        return None
+    return RejoinNow(used_version=state.used_version, rule=look.rule, why=look.why)

@@ -8,7 +8,6 @@ from probing.releases.lookup import (
     Release,
     ReleaseError,
     Standing,
-    UpgradeFrom,
     find_release,
     parse_order,
 )
@@ -38,7 +37,6 @@ __all__ = [
     "Release",
     "ReleaseError",
     "Standing",
-    "UpgradeFrom",
     "find_release",
     "parse_order",
 ]

@@ -9,7 +9,7 @@ writes 8), and a fix can be missing on a later branch. ``releases.toml`` holds t
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from typing import Final, TypeVar
@@ -205,37 +205,45 @@ def _is_open(issue: data.IssueRow, *, name: str, series: str) -> bool:
 _SERIES: Final = tuple(data.PATCHES_BY_SERIES)
 
 
-def _upgrade_from_row(value: str, *, name: str) -> UpgradeFrom:
-    order = _order(name)
-    value_order = _order(value)
-    eager = value_order <= _order(data.LAST_EAGER_SERIES)
-    pins = [pin for last, pin in data.PIN_BY_LAST_SERIES if value_order <= _order(last)]
-    crash = [
-        why
-        for first, last, bad_value, why in data.CRASHING_VALUES
-        if bad_value == value and _order(first) <= order <= _order(last)
-    ]
-    if eager and order >= _order(data.FIRST_PATCH_WITHOUT_EAGER):
-        standing, why = (
-            Standing.REFUSED,
-            f"{data.WITHOUT_EAGER}; upgrade through one of {', '.join(data.BRIDGE_SERIES)} first",
-        )
-    elif crash:
-        standing, why = Standing.CRASHES, crash[0]
-    else:
-        standing, why = Standing.ACCEPTED, ""
-    was_eager = order < _order(data.FIRST_COOPERATIVE_PATCH)
+def _protocol(*, is_eager: bool) -> RebalanceProtocol:
+    return RebalanceProtocol.EAGER if is_eager else RebalanceProtocol.COOPERATIVE
+
+
+def _accepted(value: str) -> UpgradeFrom:
+    """Return the effect of a value in a release that accepts it and has both protocols."""
+    order = _order(value)
+    pins = [pin for last, pin in data.PIN_BY_LAST_SERIES if order <= _order(last)]
     return UpgradeFrom(
         value=value,
-        standing=standing,
+        standing=Standing.ACCEPTED,
         pinned_version=pins[0] if pins else None,
+        rebalance_protocol=_protocol(is_eager=order <= _order(data.LAST_EAGER_SERIES)),
+    )
+
+
+def _upgrade_from_row(value: str, *, name: str) -> UpgradeFrom:
+    order, row = _order(name), _accepted(value)
+    standing, why = row.standing, row.why
+    if row.rebalance_protocol is RebalanceProtocol.EAGER and order >= _order(
+        data.FIRST_PATCH_WITHOUT_EAGER
+    ):
+        bridges = ", ".join(data.BRIDGE_SERIES)
+        standing = Standing.REFUSED
+        why = f"{data.WITHOUT_EAGER}; upgrade through one of {bridges} first"
+    else:
+        for first, last, bad_value, crash in data.CRASHING_VALUES:
+            if bad_value == value and _order(first) <= order <= _order(last):
+                standing, why = Standing.CRASHES, crash
+    return replace(
+        row,
+        standing=standing,
         rebalance_protocol=RebalanceProtocol.EAGER
-        if eager or was_eager
-        else RebalanceProtocol.COOPERATIVE,
+        if order < _order(data.FIRST_COOPERATIVE_PATCH)
+        else row.rebalance_protocol,
         formats=tuple(
             format_name
             for format_name, last_old_series, honoured_since in data.KEPT_FORMATS
-            if value_order <= _order(last_old_series) and order >= _order(honoured_since)
+            if _order(value) <= _order(last_old_series) and order >= _order(honoured_since)
         ),
         why=why,
     )
@@ -254,9 +262,7 @@ def _kafka_release(name: str, series: str) -> Release:
         latest_version=latest,
         leader_model=_at(data.LEADER_MODEL_SINCE, name=name, series=series),
         member_model=_at(data.MEMBER_MODEL_SINCE, name=name, series=series),
-        rebalance_protocol=RebalanceProtocol.EAGER
-        if order < _order(data.FIRST_COOPERATIVE_PATCH)
-        else RebalanceProtocol.COOPERATIVE,
+        rebalance_protocol=_protocol(is_eager=order < _order(data.FIRST_COOPERATIVE_PATCH)),
         upgrade_from_rows=tuple(_upgrade_from_row(value, name=name) for value in values),
         open_issues=tuple(
             issue.id for issue in data.ISSUES if _is_open(issue, name=name, series=series)
@@ -276,20 +282,7 @@ def _native_release(number: int, row: data.NativeReleaseRow) -> Release:
         leader_model=LeaderModel.NATIVE,
         member_model=MemberModel.NATIVE,
         rebalance_protocol=RebalanceProtocol.EAGER,
-        upgrade_from_rows=tuple(
-            UpgradeFrom(
-                value=value,
-                standing=Standing.ACCEPTED,
-                pinned_version=next(
-                    (pin for last, pin in data.PIN_BY_LAST_SERIES if _order(value) <= _order(last)),
-                    None,
-                ),
-                rebalance_protocol=RebalanceProtocol.EAGER
-                if _order(value) <= _order(data.LAST_EAGER_SERIES)
-                else RebalanceProtocol.COOPERATIVE,
-            )
-            for value in _SERIES
-        ),
+        upgrade_from_rows=tuple(map(_accepted, _SERIES)),
         open_issues=(),
         native_versions=row.native_versions,
     )

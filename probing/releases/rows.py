@@ -57,13 +57,6 @@ LATEST_VERSION_SINCE: Final = tuple(
 )
 """First release that writes each version, and what the version brought."""
 
-NATIVE_STARTS: Final[dict[int, int]] = {
-    row["version"]: row["native_start"]
-    for row in RELEASE_TABLES["version"]
-    if "native_start" in row
-}
-"""Version of Kafka -> the version that native members start with once it exists."""
-
 
 class NativeVersionRow(NamedTuple):
     """A native version; programs whose latest version is ``readable_since`` or above read it."""

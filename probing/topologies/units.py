@@ -81,12 +81,10 @@ class UnitDecision:
     """What becomes of a partition of a family.
 
     Attributes:
-        rule: the name of the row that decided.
         forms: fingerprints of the forms that run; empty: the partition waits.
         owners: form -> the member that keeps it; empty: a strategy places them.
     """
 
-    rule: str
     forms: frozenset[bytes]
     owners: Mapping[bytes, str] = field(default_factory=dict)
 
@@ -120,15 +118,11 @@ def decide_unit(
         can_switch=all(family.wanted <= members[name].forms.keys() for name in others),
         is_released=bool(others) and others[0] in released,
     )
-    rule = first(UNIT_RULES, numbers)
-    match rule.says:
-        case "same" if others:
-            owners = _kept_forms(family.forms, {n: running[n] for n in others}, members, topics)
-            return UnitDecision(rule=rule.name, forms=frozenset(owners), owners=owners)
-        case "wanted":
-            return UnitDecision(rule=rule.name, forms=family.wanted)
-        case _:
-            return UnitDecision(rule=rule.name, forms=frozenset())
+    form = first(UNIT_RULES, numbers).says
+    if form == "same" and others:
+        owners = _kept_forms(family.forms, {n: running[n] for n in others}, members, topics)
+        return UnitDecision(forms=frozenset(owners), owners=owners)
+    return UnitDecision(forms=family.wanted if form == "wanted" else frozenset())
 
 
 def _kept_forms(

@@ -3,7 +3,6 @@
 from probing.upgrades.formats import (
     FORMER_ANSWER,
     NOT_RUN,
-    ONE_WAY_FORMATS,
     FormatRow,
     OneWayFormat,
     seen_with,
@@ -21,14 +20,12 @@ from probing.upgrades.paths import (
     BounceReason,
     Direction,
     UpgradePath,
-    upgrade_from_value,
     upgrade_path,
 )
 
 __all__ = [
     "FORMER_ANSWER",
     "NOT_RUN",
-    "ONE_WAY_FORMATS",
     "PATH_RULES",
     "Bounce",
     "BounceReason",
@@ -42,6 +39,5 @@ __all__ = [
     "pin_that_keeps",
     "seen_with",
     "setting_notes",
-    "upgrade_from_value",
     "upgrade_path",
 ]

@@ -61,26 +61,20 @@ class FormatRow(NamedTuple):
     changed_in: str
     what: str
     evidence: str
-    needs_reset: bool
-    last_old_series: str
-    honoured_since: str
     reads_former_since: str
-    former_is_restored: bool
+    needs_reset: bool = False
+    last_old_series: str = ""
+    honoured_since: str = ""
+    former_is_restored: bool = False
 
 
 FORMATS: Final = tuple(
     FormatRow(
-        row["name"],
-        row["use"],
-        row["exists_since"],
-        row["changed_in"],
-        row["what"],
-        evidence_of(row),
-        row.get("needs_reset", False),
-        row.get("last_old_series", ""),
-        row.get("honoured_since", ""),
-        row.get("reads_former_since", row["changed_in"]),
-        row.get("former_is_restored", False),
+        evidence=evidence_of(row),
+        **{
+            "reads_former_since": row["changed_in"],
+            **{key: value for key, value in row.items() if key not in {"source", "claims"}},
+        },
     )
     for row in RELEASE_TABLES["format"]
 )

@@ -145,10 +145,6 @@ def _order(name: str) -> tuple[int, ...]:
     return parse_order(name) or ()
 
 
-def _no_bounce(_: _Pair) -> tuple[Bounce, ...]:
-    return ()
-
-
 def _one_bounce(pair: _Pair) -> tuple[Bounce, ...]:
     same = pair.old.latest_version == pair.new.latest_version
     reason = BounceReason.PROGRAM if same else BounceReason.PROBING
@@ -162,14 +158,6 @@ def _two_bounces(pair: _Pair) -> tuple[Bounce, ...]:
         Bounce(release=pair.higher.name, upgrade_from=pair.lower.series, reasons=reasons),
         Bounce(release=pair.new.name, upgrade_from=None, reasons=reasons),
     )
-
-
-def _no_bridge(_: _Pair) -> tuple[str, ...]:
-    return ()
-
-
-def _eager_bridges(_: _Pair) -> tuple[str, ...]:
-    return BRIDGE_SERIES
 
 
 def _fixed_bridges(_: _Pair) -> tuple[str, ...]:
@@ -196,8 +184,8 @@ class PathRule:
     holds: Callable[[_Pair], bool]
     possible: bool
     why: str
-    bounces: Callable[[_Pair], tuple[Bounce, ...]] = _no_bounce
-    bridges: Callable[[_Pair], tuple[str, ...]] = _no_bridge
+    bounces: Callable[[_Pair], tuple[Bounce, ...]] = lambda _: ()
+    bridges: Callable[[_Pair], tuple[str, ...]] = lambda _: ()
 
 
 PATH_RULES: Final = (
@@ -228,7 +216,7 @@ PATH_RULES: Final = (
         name="eager protocol is gone",
         holds=lambda p: bool(p.pin_reasons) and p.higher.order >= _order(FIRST_PATCH_WITHOUT_EAGER),
         possible=False,
-        bridges=_eager_bridges,
+        bridges=lambda _: BRIDGE_SERIES,
         why="{pin_why}, and {higher} cannot be pinned: " + WITHOUT_EAGER + "; bounce to"
         " {three_bounces} ({others} serve as well; a bridge below 3.5 needs one more pinned bounce,"
         " KIP-904), or stop all members and start them as {new}",
@@ -275,12 +263,6 @@ def upgrade_path(old: Release, new: Release) -> UpgradePath:
         reasons=(_sentence(rule.why, pair, bridges),),
         notes=notes_for(old, new),
     )
-
-
-def upgrade_from_value(old: Release, new: Release) -> str | None:
-    """Return the ``upgrade.from`` to configure for the first bounce; None if none is needed."""
-    bounces = upgrade_path(old, new).bounces
-    return bounces[0].upgrade_from if bounces else None
 
 
 def _sentence(template: str, pair: _Pair, bridges: tuple[str, ...]) -> str:

@@ -24,7 +24,8 @@ from system_tests.cli import (
     partitions_option,
     topology_option,
 )
-from system_tests.sim import FAULTS, OptionError, read_options
+from system_tests.engine import OptionError
+from system_tests.sim import FAULTS, read_options
 
 _LISTED = 100
 _HELP = """Simulate rolling bounces on all workers; --out gets one row per seed.

@@ -22,6 +22,7 @@ from system_tests.cli.options import (
     refuse,
 )
 from system_tests.cli.progress import LINE_EVERY_S, lines_every
+from system_tests.engine import OptionError
 from system_tests.explore import (
     ISSUES,
     Bounds,
@@ -34,7 +35,7 @@ from system_tests.explore import (
     lines_of,
     place,
 )
-from system_tests.sim import BounceOptions, Dimensions, OptionError, Plan, plan_bounce
+from system_tests.sim import BounceOptions, Dimensions, Plan, plan_bounce
 
 _NOTES = """
 Without a rolling path between the releases, one bounce without a pin is explored.

@@ -30,6 +30,7 @@ from system_tests.cli.planned_group import (
     saved_group_of,
 )
 from system_tests.cli.progress import counted
+from system_tests.engine import OptionError
 from system_tests.plan import (
     SIGNS,
     STREAMS,
@@ -58,7 +59,6 @@ from system_tests.plan import (
 )
 from system_tests.plan.report import pictures_of, write_plan_report
 from system_tests.report import ReportError, check_report
-from system_tests.sim import OptionError
 
 _EXAMPLES = """
 PROGRAM plan --from 2.3.1 --to 4.1  # over a bridge release

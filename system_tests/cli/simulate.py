@@ -3,9 +3,8 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -33,33 +32,24 @@ from system_tests.cli.progress import counted
 from system_tests.cluster import (
     KRAFT_FAULTS,
     SCENARIOS,
+    KraftOptions,
     kraft_document,
     kraft_lines,
     read_kraft_options,
     run_kraft,
-    run_kraft_seeds,
 )
-from system_tests.levels import (
-    LevelsOptions,
-    levels_document,
-    levels_lines,
-    run_levels,
-    run_levels_seeds,
-)
+from system_tests.engine import Failure, OptionError, Outcome, run_fleet
+from system_tests.levels import LevelsOptions, levels_document, levels_lines, run_levels
 from system_tests.report import ReportError, check_report, story_of_simulation, write_report
 from system_tests.sim import (
     FAULTS,
     BounceOptions,
-    Chunk,
-    Failure,
-    OptionError,
+    BounceOutcome,
     not_modelled_of,
     outcome_document,
     outcome_lines,
     read_options,
     run_bounce,
-    run_fleet,
-    run_seeds,
 )
 from system_tests.trace import LEGEND
 
@@ -145,8 +135,9 @@ def simulate(**given: Any) -> None:
         refuse("--seed runs one seed and --seeds many; give one of them")
     if given["report"] is not None and given["seeds"] is not None:
         refuse("--report draws one bounce; give --seed instead of --seeds")
+    world = _WORLDS[given["world"]]
     try:
-        status = _RUNS[given["world"]](given)
+        status = (_run_seed if given["seeds"] is None else _run_many)(world, given)
     except (ReleaseError, OptionError, FeatureError) as error:
         refuse(str(error))
     except ReportError as error:
@@ -154,69 +145,61 @@ def simulate(**given: Any) -> None:
     sys.exit(status)
 
 
-def _run_group(given: dict[str, Any]) -> int:
+class _World(NamedTuple):
+    """What is simulated: what many of it are called, how its options are read, run and shown."""
+
+    many: str
+    read: Callable[[dict[str, Any]], Any]
+    run: Callable[[Any], Outcome]
+    lines: Callable[[Any], list[str]]
+    document: Callable[[Any], dict[str, object]]
+
+
+def _read_group(given: dict[str, Any]) -> BounceOptions:
     foreign = [name for name in ("scenario", "controllers", "brokers") if given[name] is not None]
     if foreign:
         raise OptionError(f"--{foreign[0]} is for --world kraft; leave it out")
-    options = read_options(given)
-    if given["seeds"] is None:
-        return _run_seed(options, given["form"] or "text", given["report"])
-    fleet = run_fleet(options, range(given["seeds"]), workers=given["workers"], run=run_seeds)
-    names = [name for name in (options.old, options.new) if name is not None]
-    lacks = not_modelled_of(*names) if len(names) > 1 else ()
-    return _run_many(fleet, given["seeds"], given["form"] or "json", "bounces", lacks)
+    return read_options(given)
 
 
-def _run_kraft(given: dict[str, Any]) -> int:
-    options = read_kraft_options(given, was_given=given_here())
-    form = given["form"]
-    if given["seeds"] is not None:
-        seeds = range(given["seeds"])
-        fleet = run_fleet(options, seeds, workers=given["workers"], run=run_kraft_seeds)
-        return _run_many(fleet, given["seeds"], form or "json", "clusters")
-    outcome = run_kraft(options)
-    _show(form or "text", lambda: kraft_document(outcome), lambda: kraft_lines(outcome))
-    return 0 if outcome.ok else EXIT_BAD
-
-
-def _run_levels(given: dict[str, Any]) -> int:
-    taken = {"seed", "seeds", "world", "workers", "form"}
-    foreign = sorted(given_here() - taken)
+def _read_levels(given: dict[str, Any]) -> LevelsOptions:
+    foreign = sorted(given_here() - {"seed", "seeds", "world", "workers", "form"})
     if foreign:
         raise OptionError(f"--{foreign[0].replace('_', '-')} is for another --world; leave it out")
-    if given["seeds"] is not None:
-        seeds = range(given["seeds"])
-        fleet = run_fleet(LevelsOptions(), seeds, workers=given["workers"], run=run_levels_seeds)
-        return _run_many(fleet, given["seeds"], given["form"] or "json", "groups")
-    outcome = run_levels(LevelsOptions(seed=given["seed"] or 0))
-    _show(given["form"] or "text", lambda: levels_document(outcome), lambda: levels_lines(outcome))
-    return 0 if outcome.ok else EXIT_BAD
+    return LevelsOptions(seed=given["seed"] or 0)
 
 
-_RUNS = {"group": _run_group, "kraft": _run_kraft, "levels": _run_levels}
+def _read_kraft(given: dict[str, Any]) -> KraftOptions:
+    return read_kraft_options(given, was_given=given_here())
 
 
-def _run_seed(options: BounceOptions, form: str, report: Path | None) -> int:
+_WORLDS: Final = {
+    "group": _World("bounces", _read_group, run_bounce, outcome_lines, outcome_document),
+    "kraft": _World("clusters", _read_kraft, run_kraft, kraft_lines, kraft_document),
+    "levels": _World("groups", _read_levels, run_levels, levels_lines, levels_document),
+}
+
+
+def _run_seed(world: _World, given: dict[str, Any]) -> int:
+    options, report = world.read(given), given["report"]
     if report is not None:
         check_report(report)
-    outcome = run_bounce(options)
-    _show(form, lambda: outcome_document(outcome), lambda: outcome_lines(outcome))
-    if report is not None:
+    outcome = world.run(options)
+    if given["form"] == "json":
+        click.echo(json.dumps(world.document(outcome), indent=2))
+    else:
+        click.echo("\n".join(world.lines(outcome)))
+    if report is not None and isinstance(outcome, BounceOutcome):
         write_report(report, story_of_simulation(outcome))
     return 0 if outcome.ok else EXIT_BAD
 
 
-def _show(form: str, document: Callable[[], object], lines: Callable[[], list[str]]) -> None:
-    click.echo(json.dumps(document(), indent=2) if form == "json" else "\n".join(lines()))
-
-
-def _run_many(
-    fleet: Iterable[Chunk], count: int, form: str, what: str, lacks: tuple[str, ...] = ()
-) -> int:
-    """Run seeds 0 to count - 1, with their progress; return the exit status.
-
-    `lacks`: what the simulation does not model.
-    """
+def _run_many(world: _World, given: dict[str, Any]) -> int:
+    """Run seeds 0 to count - 1, with their progress; return the exit status."""
+    options, count, what = world.read(given), given["seeds"], world.many
+    fleet = run_fleet(world.run, options, range(count), workers=given["workers"])
+    has_both = isinstance(options, BounceOptions) and options.old and options.new
+    lacks = not_modelled_of(options.old, options.new) if has_both else ()
     began = time.monotonic()
     failures: list[Failure] = []
     with counted(what, count) as add:
@@ -225,7 +208,7 @@ def _run_many(
             add(chunk.seeds)
     failures.sort(key=lambda failure: failure.seed)
     seconds = time.monotonic() - began
-    if form == "json":
+    if given["form"] != "text":
         summary = _summary(count, seconds, failures) | {"not_modelled": list(lacks)}
         click.echo(json.dumps(summary, indent=2))
     else:

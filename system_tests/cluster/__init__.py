@@ -1,13 +1,7 @@
 """A simulated Kafka cluster with a metadata log, and checkers of KIP-584 and KIP-778."""
 
-from system_tests.cluster.fleet import run_kraft_seeds
 from system_tests.cluster.narrate import kraft_document, kraft_lines
-from system_tests.cluster.plan import (
-    KRAFT_FAULTS,
-    SCENARIOS,
-    KraftOptions,
-    read_kraft_options,
-)
+from system_tests.cluster.plan import KRAFT_FAULTS, SCENARIOS, KraftOptions, read_kraft_options
 from system_tests.cluster.rules.checkers import KRAFT_RULES, check_kraft
 from system_tests.cluster.run import run_kraft
 
@@ -21,5 +15,4 @@ __all__ = [
     "kraft_lines",
     "read_kraft_options",
     "run_kraft",
-    "run_kraft_seeds",
 ]

@@ -1,14 +1,16 @@
 """Events in the trace of a simulated cluster.
 
 Checkers and printed lines use these events only. Nodes are named by lane: ``c0`` is a controller,
-``b0`` a broker, ``m0`` a member of the group. Times are milliseconds of the simulated clock.
+``b0`` a broker. Times are milliseconds of the simulated clock.
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import NamedTuple
 
 from probing.features import FinalizedLevels, LevelRange
-from system_tests.cluster.machines import Dropped, Entry, Record
+from system_tests.cluster.machines.content import Dropped, Entry
+from system_tests.cluster.machines.replica import Record
 
 
 class Started(NamedTuple):
@@ -47,33 +49,23 @@ class Committed(NamedTuple):
     records: tuple[Record, ...]
 
 
-class Registered(NamedTuple):
-    """A broker received the response that it is registered; it is still fenced."""
+class Standing(StrEnum):
+    """How the active controller regards a node."""
+
+    REGISTERED = "is registered, fenced"
+    REJECTED = "is rejected"
+    UNFENCED = "is unfenced"
+    SILENCED = "is fenced: its session expired"
+    UNREGISTERED = "unregisters"
+
+
+class Regarded(NamedTuple):
+    """The standing of a node changes; `why`: it is rejected."""
 
     at_ms: int
     node: str
-
-
-class Rejected(NamedTuple):
-    """The registration of a node was rejected."""
-
-    at_ms: int
-    node: str
-    why: str
-
-
-class Unfenced(NamedTuple):
-    """The active controller unfenced a broker."""
-
-    at_ms: int
-    node: str
-
-
-class Silenced(NamedTuple):
-    """The active controller fenced a node whose session expired."""
-
-    at_ms: int
-    node: str
+    standing: Standing
+    why: str = ""
 
 
 class Asked(NamedTuple):
@@ -168,67 +160,11 @@ class Left(NamedTuple):
     reaction: str
 
 
-class Unregistered(NamedTuple):
-    """A broker unregistered."""
-
-    at_ms: int
-    node: str
-
-
 class Resigned(NamedTuple):
     """An active controller resigned."""
 
     at_ms: int
     node: str
-
-
-class Polled(NamedTuple):
-    """The group leader polled a broker for finalized levels."""
-
-    at_ms: int
-    member: str
-    broker: str
-    epoch: int
-    rule: str
-
-
-class Rebalanced(NamedTuple):
-    """The group rebalanced; ``cause`` is levels or membership."""
-
-    at_ms: int
-    leader: str
-    cause: str
-    finalized: FinalizedLevels
-
-
-class Adopted(NamedTuple):
-    """A member of the group uses these levels from now on."""
-
-    at_ms: int
-    member: str
-    finalized: FinalizedLevels
-
-
-class MemberStarted(NamedTuple):
-    """A member of the group started; it knows no levels yet."""
-
-    at_ms: int
-    member: str
-
-
-class FaultInjected(NamedTuple):
-    """A fault was injected."""
-
-    at_ms: int
-    node: str
-    what: str
-
-
-class Did(NamedTuple):
-    """A step of the operator, as a sentence."""
-
-    at_ms: int
-    what: str
 
 
 class Rested(NamedTuple):
@@ -245,33 +181,3 @@ class Restless(NamedTuple):
     at_ms: int
     waited_ms: int
     why: str
-
-
-Event = (
-    Started
-    | Stopped
-    | Activated
-    | Committed
-    | Registered
-    | Rejected
-    | Unfenced
-    | Silenced
-    | Asked
-    | Acknowledged
-    | SnapshotWritten
-    | Rewritten
-    | Loaded
-    | Published
-    | Spoke
-    | Left
-    | Unregistered
-    | Resigned
-    | Polled
-    | Rebalanced
-    | Adopted
-    | MemberStarted
-    | FaultInjected
-    | Did
-    | Rested
-    | Restless
-)

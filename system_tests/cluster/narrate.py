@@ -1,6 +1,7 @@
 """The trace of a cluster as lines of text: one lane per node, the epoch in front."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from probing.features import FinalizedLevels, LevelRecord
@@ -9,37 +10,30 @@ from system_tests.cluster.events import (
     Activated,
     Asked,
     Committed,
-    Did,
-    Event,
-    FaultInjected,
     Left,
     Published,
-    Rebalanced,
-    Registered,
-    Rejected,
+    Regarded,
     Rested,
     Restless,
     Rewritten,
-    Silenced,
     Started,
     Stopped,
-    Unfenced,
-    Unregistered,
 )
 from system_tests.cluster.run import KraftOutcome
-from system_tests.trace import LEGEND, LaneNarrator, Symbol, TraceLine, format_header, format_line
+from system_tests.sim import GROUP_LINES, Answered, Narrator
+from system_tests.trace import LEGEND, Symbol, TraceLine, format_header, format_line
 
 
-class Narrator(LaneNarrator):
+class ClusterNarrator(Narrator):
     """Turns events into lines; the first column is the epoch of the committed levels."""
 
     def __init__(self, lanes: Sequence[str]) -> None:
         """Start with all nodes down."""
-        super().__init__(lanes, _LINES_BY_EVENT)
+        super().__init__(lanes, {**GROUP_LINES, **_LINES_BY_EVENT})
         self._finalized = FinalizedLevels()
         self._published: dict[str, int] = {}
 
-    def started(self, event: Started) -> Iterator[TraceLine]:
+    def node_started(self, event: Started) -> Iterator[TraceLine]:
         """`+`: a node starts; its release and supported features."""
         self.down.discard(event.node)
         self._published.pop(event.node, None)
@@ -91,13 +85,20 @@ class Narrator(LaneNarrator):
         text = f"{request}: {what}, {event.rule}: {event.why}"
         yield self.line(event.at_ms, text, {event.node: Symbol.LEADS})
 
+    def answered(self, event: Answered) -> Iterator[TraceLine]:
+        """As in a group; the column is the epoch of the cluster."""
+        epoch = self.generation
+        lines = list(super().answered(event))
+        self.generation = epoch
+        yield from (replace(line, generation=epoch or None) for line in lines)
+
     def rewritten(self, event: Rewritten) -> Iterator[TraceLine]:
         """A line about lost content; no line if nothing is lost."""
         if event.dropped:
             text = f"{event.node} drops {', '.join(str(row) for row in event.dropped)}"
             yield self.line(event.at_ms, text)
 
-    def short_line(self, event: Event) -> Iterator[TraceLine]:
+    def short_line(self, event: Any) -> Iterator[TraceLine]:
         """Yield the line of an event that needs only a short text."""
         yield self.line(event.at_ms, _WORDS[type(event)](event))
 
@@ -109,37 +110,27 @@ def _levels(finalized: FinalizedLevels) -> str:
 
 _WORDS: dict[type, Callable[[Any], str]] = {
     Acknowledged: lambda event: f"request {event.request} is acknowledged",
-    Did: lambda event: f"operator: {event.what}",
     Left: lambda event: f"{event.node} leaves: {event.feature_why}",
-    Rebalanced: lambda event: (
-        f"the group rebalances ({event.cause}): {_levels(event.finalized)} at epoch"
-        f" {event.finalized.epoch}"
-    ),
-    Registered: lambda event: f"{event.node} is registered, fenced",
-    Rejected: lambda event: f"{event.node} is rejected: {event.why}",
+    Regarded: lambda event: f"{event.node} {event.standing}{event.why and f': {event.why}'}",
     Rested: lambda event: f"at rest under {event.active}: {_levels(event.finalized)}",
     Restless: lambda event: f"not at rest after {event.waited_ms} ms: {event.why}",
-    Silenced: lambda event: f"{event.node} is fenced: its session expired",
-    FaultInjected: lambda event: f"fault: {event.node} {event.what}",
-    Unfenced: lambda event: f"{event.node} is unfenced",
-    Unregistered: lambda event: f"{event.node} unregisters",
 }
 
-_LINES_BY_EVENT: dict[type, Callable[[Narrator, Any], Iterator[TraceLine]]] = {
-    Started: Narrator.started,
-    Stopped: Narrator.stopped,
-    Activated: Narrator.activated,
-    Committed: Narrator.committed,
-    Published: Narrator.published,
-    Asked: Narrator.update_request,
-    Rewritten: Narrator.rewritten,
-    **dict.fromkeys(_WORDS, Narrator.short_line),
+_LINES_BY_EVENT: dict[type, Callable[[ClusterNarrator, Any], Iterator[TraceLine]]] = {
+    Started: ClusterNarrator.node_started,
+    Stopped: ClusterNarrator.stopped,
+    Activated: ClusterNarrator.activated,
+    Committed: ClusterNarrator.committed,
+    Published: ClusterNarrator.published,
+    Asked: ClusterNarrator.update_request,
+    Rewritten: ClusterNarrator.rewritten,
+    **dict.fromkeys(_WORDS, ClusterNarrator.short_line),
 }
 
 
 def kraft_lines(outcome: KraftOutcome) -> list[str]:
     """Return the trace and the verdict as lines; after a failure the last one is its replay."""
-    narrator = Narrator(outcome.lanes)
+    narrator = ClusterNarrator(outcome.lanes)
     lines = [format_header(outcome.lanes)]
     lines += [format_line(line, members=outcome.lanes) for line in narrator.lines(outcome.trace)]
     lines += [f"gen is the epoch of the finalized levels   {LEGEND}", ""]
@@ -148,7 +139,7 @@ def kraft_lines(outcome: KraftOutcome) -> list[str]:
     asked = [event for event in outcome.trace if isinstance(event, Asked)]
     applied = sum(isinstance(event, Acknowledged) for event in outcome.trace)
     controllers = sum(isinstance(event, Activated) for event in outcome.trace)
-    rebalances = sum(isinstance(event, Rebalanced) for event in outcome.trace)
+    rebalances = sum(isinstance(event, Answered) for event in outcome.trace)
     lines.append(
         f"{len(asked)} requests, {applied} applied; {controllers} active controllers in turn;"
         f" {rebalances} rebalances of the group"
@@ -160,21 +151,8 @@ def kraft_lines(outcome: KraftOutcome) -> list[str]:
         f" {plan.brokers} brokers, faults: {faults}, seed {outcome.asked.seed}"
     )
     if not outcome.ok:
-        lines.append(f"replay: {kraft_replay(outcome)}")
+        lines.append(f"replay: {outcome.replay}")
     return lines
-
-
-def kraft_replay(outcome: KraftOutcome) -> str:
-    """Return the command that repeats exactly this experiment."""
-    asked = outcome.asked
-    parts = [f"rolling-bounce simulate --world kraft --seed {asked.seed}"]
-    parts += [f"--scenario {asked.scenario}"] if asked.scenario else []
-    parts += [f"--from {asked.old} --to {asked.new}"] if asked.old else []
-    parts += [f"--controllers {asked.controllers}"] if asked.controllers else []
-    parts += [f"--brokers {asked.brokers}"] if asked.brokers else []
-    if asked.faults is not None:
-        parts.append(f"--faults {','.join(sorted(asked.faults)) or 'none'}")
-    return " ".join(parts)
 
 
 def kraft_document(outcome: KraftOutcome) -> dict[str, object]:
@@ -208,5 +186,5 @@ def kraft_document(outcome: KraftOutcome) -> dict[str, object]:
             for event in outcome.trace
             if isinstance(event, Asked)
         ],
-        "replay": kraft_replay(outcome),
+        "replay": outcome.replay,
     }

@@ -11,14 +11,16 @@ from probing.features import (
     UpdateRequest,
     UpdateResult,
 )
-from system_tests.cluster.events import Acknowledged, Did, Rested, Restless
-from system_tests.cluster.machines import ContentRecord, Entry
+from system_tests.cluster.events import Acknowledged, Rested, Restless
+from system_tests.cluster.machines.content import Entry
+from system_tests.cluster.machines.replica import ContentRecord
 from system_tests.cluster.nodes.clients import ClientGroup
 from system_tests.cluster.nodes.controller import append, ask_update, when_committed
 from system_tests.cluster.nodes.programs import Start, find_program
 from system_tests.cluster.nodes.reading import first_levels
-from system_tests.cluster.nodes.simulation import Disk, Node, World
+from system_tests.cluster.nodes.simulation import Cluster, Disk, Node
 from system_tests.cluster.plan import KRAFT_FAULTS
+from system_tests.sim import Happened
 
 SETTLE_MS: Final = 60_000
 _ANSWER_MS: Final = 4_000
@@ -34,7 +36,7 @@ class Operator:
     """The operator of a cluster.
 
     Attributes:
-        world: the simulated cluster.
+        cluster: the simulated cluster.
         group: the group of clients.
         faults: names of the faults that may occur.
         kept_down: nodes that the operator keeps down.
@@ -43,7 +45,7 @@ class Operator:
         keys: number of entries that clients wrote so far.
     """
 
-    world: World
+    cluster: Cluster
     group: ClientGroup
     faults: frozenset[str]
     kept_down: set[str] = field(default_factory=set)
@@ -53,7 +55,7 @@ class Operator:
 
     def say(self, what: str) -> None:
         """Record a step of the operator in the trace."""
-        self.world.record(Did(self.world.now_ms, what))
+        self.cluster.record(Happened(self.cluster.now_ms, "", f"operator: {what}"))
 
     def settle(self) -> None:
         """Wait until the cluster is at rest, and record it in the trace.
@@ -61,24 +63,24 @@ class Operator:
         Raises:
             NotAtRest: the cluster did not come to rest in time; this is recorded, too.
         """
-        world = self.world
-        if world.run(until=lambda: not self.reason_not_at_rest(), within_ms=SETTLE_MS):
-            active = world.active()
+        cluster = self.cluster
+        if cluster.run(until=lambda: not self.reason_not_at_rest(), within_ms=SETTLE_MS):
+            active = cluster.active()
             name, levels = ("", FinalizedLevels()) if active is None else _tip(active)
-            world.record(Rested(world.now_ms, name, levels))
+            cluster.record(Rested(cluster.now_ms, name, levels))
             return
-        world.record(Restless(world.now_ms, SETTLE_MS, self.reason_not_at_rest()))
+        cluster.record(Restless(cluster.now_ms, SETTLE_MS, self.reason_not_at_rest()))
         raise NotAtRest
 
     def reason_not_at_rest(self) -> str:
         """Return why the cluster is not at rest; "" if it is."""
-        world = self.world
-        for node in world.nodes:
+        cluster = self.cluster
+        for node in cluster.nodes:
             if not node.is_up and node.name not in self.kept_down | self.excused:
                 return f"{node.name} is down"
-            if node.is_up and node.paused_until_ms > world.now_ms:
+            if node.is_up and node.paused_until_ms > cluster.now_ms:
                 return f"{node.name} is paused"
-        active = world.active()
+        active = cluster.active()
         if active is None or active.machine is None:
             return "no active controller"
         return self._reason_of_nodes(active)
@@ -88,7 +90,7 @@ class Operator:
         if machine is None or active.commit < len(active.disk.log):
             return "a batch is not committed"
         end = active.commit
-        for node in self.world.nodes:
+        for node in self.cluster.nodes:
             if not node.is_up:
                 continue
             if node.replica.next_offset < end:
@@ -101,13 +103,12 @@ class Operator:
         return self._reason_of_group(machine.finalized)
 
     def _reason_of_group(self, finalized: FinalizedLevels) -> str:
-        if self.world.realm.has_setting:
+        if self.cluster.realm.has_setting:
             return ""
-        for member in self.group.members:
-            if member.adopted.levels != finalized.levels:
-                return f"member {member.name} is not at the levels of the cluster"
-        level = finalized.level_of(self.world.realm.governing)
-        up = [node for node in self.world.nodes if node.is_up]
+        if behind := self.group.lagging_member(finalized):
+            return f"member {behind} is not at the levels of the cluster"
+        level = finalized.level_of(self.cluster.realm.governing)
+        up = [node for node in self.cluster.nodes if node.is_up]
         for node in up:
             for peer in up:
                 if node is not peer and node.spoken.get(peer.name) != level:
@@ -116,26 +117,26 @@ class Operator:
 
     def bounce(self, node: Node, start: Start, *, wait: bool = True) -> None:
         """Restart a node with another release or setting."""
-        world, rng = self.world, self.world.scheduler
+        cluster, rng = self.cluster, self.cluster.scheduler
         self.inject_fault()
-        world.stop(world.by_name[node.name])
-        world.by_name[node.name].start = start
-        world.run_for(rng.delay(100, 1_500))
-        if world.by_name[node.name].is_up:  # a fault restarted it on its old release
-            world.stop(world.by_name[node.name])
-        world.start(world.by_name[node.name], start)
+        cluster.stop(cluster.by_name[node.name])
+        cluster.by_name[node.name].start = start
+        cluster.simulation.run_for(rng.delay(100, 1_500))
+        if cluster.by_name[node.name].is_up:  # a fault restarted it on its old release
+            cluster.stop(cluster.by_name[node.name])
+        cluster.start(cluster.by_name[node.name], start)
         if wait:
             self.settle()
 
     def format_anew(self, node: Node, start: Start) -> None:
         """Erase the disk of a node if its next release does not support the levels on it."""
         snapshot = node.disk.snapshot
-        found = first_levels(self.world) if snapshot is None else snapshot.finalized
+        found = first_levels(self.cluster) if snapshot is None else snapshot.finalized
         ranges = find_program(start.program).ranges
         if all(name in ranges and level in ranges[name] for name, level in found.levels.items()):
             return
         self.say(f"{node.name} is formatted again: {start} does not support the levels on its disk")
-        self.world.stop(node)
+        self.cluster.stop(node)
         node.disk = Disk()
 
     def roll(
@@ -149,14 +150,14 @@ class Operator:
             eager: levels that the operator sometimes requests too early.
         """
         self.say(f"rolling bounce to {start}")
-        rng = self.world.scheduler
-        names = rng.shuffled([node.name for node in self.world.nodes if node.name not in but])
+        rng = self.cluster.scheduler
+        names = rng.shuffled([node.name for node in self.cluster.nodes if node.name not in but])
         if rng.happens(0.6 if eager else 0.3):
             names.sort(key=lambda name: name[0])  # brokers first
         for place, name in enumerate(names):
             self.kept_down.discard(name)
             self.excused = set(names[place + 1 :]) if eager else set()
-            self.bounce(self.world.by_name[name], start)
+            self.bounce(self.cluster.by_name[name], start)
             if eager and rng.happens(0.3):
                 self.update(eager)
         self.excused = set()
@@ -192,31 +193,31 @@ class Operator:
 
     def _ask_once(self, request: UpdateRequest) -> UpdateOutcome | None:
         """Send a request to the active controller and wait until its records are committed."""
-        world = self.world
-        if not world.run(until=lambda: self._reachable_active() is not None, within_ms=SETTLE_MS):
+        cluster = self.cluster
+        if not cluster.run(until=lambda: self._reachable_active() is not None, within_ms=SETTLE_MS):
             return None
         active = self._reachable_active()
         if active is None:
             return None
         self.requests += 1
         number = self.requests
-        outcome = ask_update(world, active, number, request)
+        outcome = ask_update(cluster, active, number, request)
         if not outcome.records:
             return outcome
         answers: list[int] = []
 
         def tell() -> None:
-            world.record(Acknowledged(world.now_ms, number, outcome.finalized.epoch))
+            cluster.record(Acknowledged(cluster.now_ms, number, outcome.finalized.epoch))
             answers.append(number)
 
         when_committed(active, tell)
-        return outcome if world.run(until=lambda: bool(answers), within_ms=_ANSWER_MS) else None
+        return outcome if cluster.run(until=lambda: bool(answers), within_ms=_ANSWER_MS) else None
 
     def _reachable_active(self) -> Node | None:
-        active = self.world.active()
+        active = self.cluster.active()
         if active is None or active.machine is None:
             return None
-        return active if active.paused_until_ms <= self.world.now_ms else None
+        return active if active.paused_until_ms <= self.cluster.now_ms else None
 
     def _done_already(self, request: UpdateRequest) -> UpdateOutcome | None:
         """Return the outcome of a request that was done without an answer; None if it was not."""
@@ -236,51 +237,51 @@ class Operator:
         active = self._reachable_active()
         if active is None or active.machine is None:
             return
-        schema = self.world.realm.schema
+        schema = self.cluster.realm.schema
         level = active.machine.finalized.level_of(schema.feature)
         kinds = [kind for kind in schema.kinds if kind.since <= level and kind.name != "broker"]
         for _ in range(count):
-            kind = self.world.scheduler.choose(kinds)
+            kind = self.cluster.scheduler.choose(kinds)
             self.keys += 1
             known = [name for name, since in sorted(kind.later_fields.items()) if since <= level]
             fields = dict.fromkeys(("name", *known), self.keys)
             entry = Entry(kind=kind.name, key=f"k{self.keys:03}", fields=fields)
-            append(self.world, active, (ContentRecord(entry=entry),))
+            append(self.cluster, active, (ContentRecord(entry=entry),))
 
     def inject_fault(self) -> None:
         """Choose and schedule the faults of the next step at random."""
-        world, rng = self.world, self.world.scheduler
-        world.drop = 0.02 if "drop" in self.faults and rng.happens(0.5) else 0.0
+        cluster, rng = self.cluster, self.cluster.scheduler
+        cluster.drop = 0.02 if "drop" in self.faults and rng.happens(0.5) else 0.0
         for fault in KRAFT_FAULTS:
             if fault not in self.faults or not rng.happens(0.3):
                 continue
             at_ms = rng.delay(0, 2_000)
-            victim = rng.choose(world.nodes)
+            victim = rng.choose(cluster.nodes)
             if fault == "active":
-                victim = world.active() or victim
+                victim = cluster.active() or victim
             if victim.name in self.kept_down:
                 continue
             if fault in ("crash", "active"):
-                world.do_later(at_ms, "kill", victim, rng.delay(200, 6_000))
+                cluster.do_later(at_ms, "kill", victim, rng.delay(200, 6_000))
             elif fault == "pause":
-                world.do_later(at_ms, "pause", victim, rng.delay(500, 6_000))
+                cluster.do_later(at_ms, "pause", victim, rng.delay(500, 6_000))
             elif fault == "lag":
-                broker = rng.choose(world.brokers)
-                world.do_later(at_ms, "lag", broker, rng.delay(500, 4_000), 8_000)
-        if self.group.members and "crash" in self.faults and rng.happens(0.2):
-            self.group.restart(rng.delay(0, len(self.group.members) - 1))
+                broker = rng.choose(cluster.brokers)
+                cluster.do_later(at_ms, "lag", broker, rng.delay(500, 4_000), 8_000)
+        if self.group.size and "crash" in self.faults and rng.happens(0.2):
+            self.group.restart(rng.delay(0, self.group.size - 1))
 
     def heal(self, start: Start) -> None:
         """End all faults, start all nodes, and wait until the cluster is at rest."""
-        self.world.drop = 0.0
+        self.cluster.drop = 0.0
         self.faults = frozenset()
         self.kept_down.clear()
-        self.world.run_for(8_000)
-        for node in list(self.world.nodes):
+        self.cluster.simulation.run_for(8_000)
+        for node in list(self.cluster.nodes):
             if node.is_up and node.start != start:
-                self.world.stop(node)
-            if not self.world.by_name[node.name].is_up:
-                self.world.start(self.world.by_name[node.name], start)
+                self.cluster.stop(node)
+            if not self.cluster.by_name[node.name].is_up:
+                self.cluster.start(self.cluster.by_name[node.name], start)
         self.settle()
 
 

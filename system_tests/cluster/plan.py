@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from probing.features import KAFKA_RELEASES, find_kafka_release
-from system_tests.sim import OptionError, Scheduler
+from system_tests.engine import OptionError, Scheduler
 
 SCENARIOS: Final = ("upgrade", "downgrade", "minority", "preview", "double-roll", "lag")
 """The scenarios.
@@ -46,6 +46,18 @@ class KraftOptions:
     controllers: int | None = None
     brokers: int | None = None
     faults: frozenset[str] | None = None
+
+    @property
+    def replay(self) -> str:
+        """The command that repeats exactly this experiment."""
+        parts = [f"rolling-bounce simulate --world kraft --seed {self.seed}"]
+        parts += [f"--scenario {self.scenario}"] if self.scenario else []
+        parts += [f"--from {self.old} --to {self.new}"] if self.old else []
+        parts += [f"--controllers {self.controllers}"] if self.controllers else []
+        parts += [f"--brokers {self.brokers}"] if self.brokers else []
+        if self.faults is not None:
+            parts.append(f"--faults {','.join(sorted(self.faults)) or 'none'}")
+        return " ".join(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

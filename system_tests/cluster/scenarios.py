@@ -22,8 +22,8 @@ def run_scenario(operator: Operator, plan: KraftPlan) -> None:
     """Start the cluster and run the script of the scenario."""
     first = Start(program=plan.old, setting=4 if plan.scenario == "double-roll" else None)
     operator.say(f"start {first}")
-    for node in list(operator.world.nodes):
-        operator.world.start(node, first)
+    for node in list(operator.cluster.nodes):
+        operator.cluster.start(node, first)
     with suppress(NotAtRest):  # recorded in the trace
         operator.settle()
         last = _SCRIPTS[plan.scenario](operator, plan)
@@ -36,10 +36,10 @@ def _span(series: str) -> tuple[int, int]:
 
 def _level(operator: Operator) -> int:
     """Return the current level of the active controller; 0 if there is none."""
-    active = operator.world.active()
+    active = operator.cluster.active()
     if active is None or active.machine is None:
         return 0
-    return active.machine.finalized.level_of(operator.world.realm.governing)
+    return active.machine.finalized.level_of(operator.cluster.realm.governing)
 
 
 def _roll_up(operator: Operator, plan: KraftPlan, *, but: tuple[str, ...] = ()) -> Start:
@@ -50,11 +50,11 @@ def _roll_up(operator: Operator, plan: KraftPlan, *, but: tuple[str, ...] = ()) 
         # has the old one on disk, and its new release does not start with that.
         operator.update_until_accepted({METADATA_VERSION: low})
     operator.write(3)
-    if operator.world.scheduler.happens(0.5):
+    if operator.cluster.scheduler.happens(0.5):
         # A mistake: the old release does not know the level.
         operator.update({METADATA_VERSION: high})
     new = Start(program=plan.new)
-    is_eager = operator.world.scheduler.happens(0.9 if but else 0.3)
+    is_eager = operator.cluster.scheduler.happens(0.9 if but else 0.3)
     eager = {METADATA_VERSION: high} if is_eager else None
     operator.roll(new, but=but, eager=eager)
     return new
@@ -62,7 +62,7 @@ def _roll_up(operator: Operator, plan: KraftPlan, *, but: tuple[str, ...] = ()) 
 
 def _raise(operator: Operator, plan: KraftPlan) -> None:
     """Raise metadata.version, at once or step by step, and the other features of the release."""
-    rng = operator.world.scheduler
+    rng = operator.cluster.scheduler
     high = _span(plan.new)[1]
     operator.update({METADATA_VERSION: high}, dry=True)
     if _ELR in find_kafka_release(plan.new).ranges and rng.happens(0.4):
@@ -84,7 +84,7 @@ def _raise(operator: Operator, plan: KraftPlan) -> None:
 
 def _request_at_random(operator: Operator, plan: KraftPlan) -> None:
     """Request random changes of levels, also invalid ones."""
-    rng = operator.world.scheduler
+    rng = operator.cluster.scheduler
     low, high = _span(plan.new)
     for _ in range(rng.delay(1, 4)):
         operator.inject_fault()
@@ -104,30 +104,30 @@ def _upgrade(operator: Operator, plan: KraftPlan) -> Start:
     new = _roll_up(operator, plan)
     _raise(operator, plan)
     operator.settle()
-    if operator.world.scheduler.happens(0.5):
+    if operator.cluster.scheduler.happens(0.5):
         _request_at_random(operator, plan)
-    if operator.world.scheduler.happens(0.5):
+    if operator.cluster.scheduler.happens(0.5):
         _start_old_release(operator, plan, new)
     return new
 
 
 def _start_old_release(operator: Operator, plan: KraftPlan, new: Start) -> None:
     """Restart one node with the old release by mistake, then with the new one again."""
-    world = operator.world
-    node = world.scheduler.choose(world.nodes)
-    if len(world.controllers) == 1 and node in world.controllers:
+    cluster = operator.cluster
+    node = cluster.scheduler.choose(cluster.nodes)
+    if len(cluster.controllers) == 1 and node in cluster.controllers:
         return
     operator.say(f"{node.name} is started with {plan.old} by mistake")
     operator.kept_down.add(node.name)
-    if node in world.brokers and world.scheduler.happens(0.7):
+    if node in cluster.brokers and cluster.scheduler.happens(0.7):
         # Its disk is empty and it lags: only its registration shows that it is too old.
-        world.stop(node)
+        cluster.stop(node)
         node.disk = Disk()
-        world.do_later(1_600, "lag", node, 3_000, 6_000)
+        cluster.do_later(1_600, "lag", node, 3_000, 6_000)
     operator.bounce(node, Start(program=plan.old), wait=False)
-    world.run_for(8_000)
+    cluster.simulation.run_for(8_000)
     operator.kept_down.discard(node.name)
-    operator.bounce(world.by_name[node.name], new)
+    operator.bounce(cluster.by_name[node.name], new)
 
 
 def _downgrade(operator: Operator, plan: KraftPlan) -> Start:
@@ -136,7 +136,7 @@ def _downgrade(operator: Operator, plan: KraftPlan) -> Start:
     operator.write(6)
     operator.settle()
     low, high = _span(plan.old)
-    wanted = operator.world.scheduler.delay(max(low, _span(plan.new)[0]), high)
+    wanted = operator.cluster.scheduler.delay(max(low, _span(plan.new)[0]), high)
     supported = find_kafka_release(plan.old).ranges
     off = {
         name: 0
@@ -162,7 +162,7 @@ def _downgrade(operator: Operator, plan: KraftPlan) -> Start:
 
 def _finalized_only(operator: Operator, levels: dict[str, int]) -> dict[str, int]:
     """Return the entries whose feature is finalized; only these can be deleted."""
-    active = operator.world.active()
+    active = operator.cluster.active()
     if active is None or active.machine is None:
         return {}
     finalized = active.machine.finalized
@@ -171,7 +171,7 @@ def _finalized_only(operator: Operator, levels: dict[str, int]) -> dict[str, int
 
 def _can_run(operator: Operator, series: str) -> bool:
     """Whether a series supports all finalized levels."""
-    active = operator.world.active()
+    active = operator.cluster.active()
     if active is None or active.machine is None:
         return False
     ranges = find_kafka_release(series).ranges
@@ -183,37 +183,37 @@ def _can_run(operator: Operator, series: str) -> bool:
 
 def _minority(operator: Operator, plan: KraftPlan) -> Start:
     """Upgrade while a minority of the quorum is offline; it returns on the old release first."""
-    world = operator.world
-    names = world.scheduler.shuffled(world.quorum)[: (len(world.quorum) - 1) // 2]
+    cluster = operator.cluster
+    names = cluster.scheduler.shuffled(cluster.quorum)[: (len(cluster.quorum) - 1) // 2]
     for name in names:
         operator.kept_down.add(name)
-        world.stop(world.by_name[name])
+        cluster.stop(cluster.by_name[name])
     operator.say(f"{', '.join(names)} stay offline")
     new = _roll_up(operator, plan, but=tuple(names))
     _raise(operator, plan)
     operator.write(2)
     for name in names:
         operator.say(f"{name} comes back with {plan.old}")
-        world.start(world.by_name[name], Start(program=plan.old))
-        world.run_for(world.scheduler.delay(500, 4_000))
+        cluster.start(cluster.by_name[name], Start(program=plan.old))
+        cluster.simulation.run_for(cluster.scheduler.delay(500, 4_000))
     operator.settle()
     for name in names:
         operator.kept_down.discard(name)
         # Its disk may have a level that the new release does not support.
-        operator.format_anew(world.by_name[name], new)
-        operator.bounce(world.by_name[name], new)
+        operator.format_anew(cluster.by_name[name], new)
+        operator.bounce(cluster.by_name[name], new)
     return new
 
 
 def _preview(operator: Operator, plan: KraftPlan) -> Start:
     """Upgrade a cluster without levels, raise them, and sometimes roll everything back."""
     new = _roll_up(operator, plan)
-    if operator.world.scheduler.happens(0.3) and _can_run(operator, plan.old):
+    if operator.cluster.scheduler.happens(0.3) and _can_run(operator, plan.old):
         operator.roll(Start(program=plan.old))  # no level was written yet
         operator.roll(new)
     _raise(operator, plan)
     operator.settle()
-    if operator.world.scheduler.happens(0.3):
+    if operator.cluster.scheduler.happens(0.3):
         operator.update({METADATA_VERSION: 1}, UpdateKind.UNSAFE_DOWNGRADE)
         operator.settle()
         if _level(operator) == 1 and _can_run(operator, plan.old):
@@ -225,16 +225,16 @@ def _preview(operator: Operator, plan: KraftPlan) -> Start:
 
 def _double_roll(operator: Operator, _plan: KraftPlan) -> Start:
     """Go from the setting to the flag with two rolling bounces, and sometimes roll back."""
-    rng = operator.world.scheduler
+    rng = operator.cluster.scheduler
     operator.update({PROTOCOL_FLAG: MIGRATION})  # phase 1: nothing is finalized yet
     operator.roll(Start(program="after", setting=4))
     operator.update({PROTOCOL_FLAG: MIGRATION})
     second = Start(program="after", setting=rng.delay(MIGRATION, 6))
-    names = rng.shuffled([node.name for node in operator.world.nodes])
+    names = rng.shuffled([node.name for node in operator.cluster.nodes])
     for place, name in enumerate(names):
         if place == len(names) // 2:
             operator.update({PROTOCOL_FLAG: 6})  # a mistake: half of the nodes are in phase 1
-        operator.bounce(operator.world.by_name[name], second)
+        operator.bounce(operator.cluster.by_name[name], second)
     operator.update({PROTOCOL_FLAG: MIGRATION})
     operator.settle()
     operator.update({PROTOCOL_FLAG: 6})
@@ -254,22 +254,22 @@ def _double_roll(operator: Operator, _plan: KraftPlan) -> Start:
 
 def _lag(operator: Operator, plan: KraftPlan) -> Start:
     """Raise and lower a level while brokers lag and group members restart."""
-    world, rng = operator.world, operator.world.scheduler
+    cluster, rng = operator.cluster, operator.cluster.scheduler
     new = _roll_up(operator, plan)
     for _ in range(rng.delay(2, 4)):
-        for broker in world.brokers:
+        for broker in cluster.brokers:
             if rng.happens(0.5):
-                world.do_later(0, "lag", broker, rng.delay(1_000, 6_000), 15_000)
+                cluster.do_later(0, "lag", broker, rng.delay(1_000, 6_000), 15_000)
         level, (low, high) = _level(operator), _span(plan.new)
         if level < high and rng.happens(0.7):
             operator.update({METADATA_VERSION: rng.delay(level + 1, high)})
         else:
             wanted = rng.delay(low, max(level - 1, low))
             operator.update({METADATA_VERSION: wanted}, UpdateKind.SAFE_DOWNGRADE)
-        if operator.group.members and rng.happens(0.4):
-            world.run_for(rng.delay(0, 3_000))
-            operator.group.restart(rng.delay(0, len(operator.group.members) - 1))
-        world.run_for(rng.delay(500, 12_000))
+        if operator.group.size and rng.happens(0.4):
+            cluster.simulation.run_for(rng.delay(0, 3_000))
+            operator.group.restart(rng.delay(0, operator.group.size - 1))
+        cluster.simulation.run_for(rng.delay(500, 12_000))
     return new
 
 

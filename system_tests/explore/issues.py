@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from system_tests.coordinator import EventKind, GroupEvent
-from system_tests.sim import Answered, Broken, Cause, Ended, Happening, Rejoined, Started, Took
+from system_tests.engine import Broken
+from system_tests.sim import Answered, Cause, Ended, Happening, Rejoined, Started, Took
 from system_tests.sim.world import INSTANCE
 
 _Kind = TypeVar("_Kind")

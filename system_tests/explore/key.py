@@ -34,10 +34,11 @@ from encoding import (
     decode_subscription,
 )
 from system_tests.coordinator import Group, JoinGroup, LeaveGroup, Member, SyncGroup
+from system_tests.engine import Pending
 from system_tests.explore.moves import Progress
 from system_tests.explore.routing_key import routing_facts
 from system_tests.explore.world import SearchWorld
-from system_tests.sim import Evidence, Pending
+from system_tests.sim import Evidence
 from system_tests.sim.world import Phase, StreamThread, read_assignment, read_subscription
 
 Numbers = frozenset[int]

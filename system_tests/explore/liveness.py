@@ -3,10 +3,10 @@
 from collections import deque
 from collections.abc import Iterable, Sequence
 
+from system_tests.engine import Broken
 from system_tests.explore.moves import Move, Progress
 from system_tests.explore.world import SearchWorld
 from system_tests.sim import (
-    Broken,
     Evidence,
     Plan,
     Settled,

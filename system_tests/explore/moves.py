@@ -29,8 +29,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from system_tests.coordinator import GroupState, JoinGroup, SyncGroup
+from system_tests.engine import Pending
 from system_tests.explore.world import SearchWorld
-from system_tests.sim import Pending, Plan
+from system_tests.sim import Plan
 from system_tests.sim.world import Phase, StreamThread, has_forgotten
 
 DELIVER, BEAT, FIRE, EXPIRE, DUE = "deliver", "beat", "fire", "expire", "due"

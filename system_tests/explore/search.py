@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from assignor.workers import can_fork, rare_garbage
+from system_tests.engine import Broken
 from system_tests.explore.bounds import Bounds
 from system_tests.explore.expansion import (
     Expanded,
@@ -30,7 +31,7 @@ from system_tests.explore.key import Key
 from system_tests.explore.liveness import endless_cycles, shortest_cycle
 from system_tests.explore.moves import OPERATOR, Move, group_moves
 from system_tests.explore.workers import Workers
-from system_tests.sim import Broken, Happening, Plan
+from system_tests.sim import Happening, Plan
 
 _WALKED_CYCLES = 50
 _GARBAGE = 500_000

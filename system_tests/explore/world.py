@@ -9,7 +9,8 @@ from collections.abc import Hashable, Sequence
 from assignor.rebalance import NO_CLAIMS, NONE_STALLED
 from encoding import view_reference
 from system_tests.coordinator import CoordinatorConfig, Group, JoinedMember, LeaveGroup
-from system_tests.sim import Pending, World, WorldSetup
+from system_tests.engine import Pending
+from system_tests.sim import World, WorldSetup
 from system_tests.sim.world import (
     GROUP,
     NO_DIMENSIONS,

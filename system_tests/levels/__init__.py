@@ -1,21 +1,17 @@
 """A simulated group of native members whose finalized levels change (KIP-584, KIP-778)."""
 
-from system_tests.levels.events import EventKind
-from system_tests.levels.run import (
-    LevelsOptions,
-    levels_document,
-    levels_lines,
-    run_levels,
-    run_levels_seeds,
-)
-from system_tests.levels.world import LevelsWorld
+from system_tests.levels.brokers import LevelSource
+from system_tests.levels.checkers import LEVEL_RULES
+from system_tests.levels.operate import BACK, LevelOperator
+from system_tests.levels.run import LevelsOptions, levels_document, levels_lines, run_levels
 
 __all__ = [
-    "EventKind",
+    "BACK",
+    "LEVEL_RULES",
+    "LevelOperator",
+    "LevelSource",
     "LevelsOptions",
-    "LevelsWorld",
     "levels_document",
     "levels_lines",
     "run_levels",
-    "run_levels_seeds",
 ]

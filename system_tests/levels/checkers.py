@@ -1,252 +1,277 @@
-"""Rules of a group with levels; each is a function of the events of a run."""
+"""Checkers of a group with levels, and their evidence; the safety rules of groups hold as well."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
-from typing import Final
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from probing import HELD_BACK
-from probing.features import ASSIGNMENT_PROTOCOL, NO_EPOCH, FinalizedLevels
-from system_tests.levels.events import Event, EventKind
-from system_tests.levels.members import LATER, LATER_FIRST
-from system_tests.levels.world import PARTITIONS
-from system_tests.sim import Broken
+from probing.features import ASSIGNMENT_PROTOCOL, NO_EPOCH, UNKNOWN_LEVELS, FinalizedLevels
+from system_tests.engine import Checker, Finished
+from system_tests.levels.operate import BACK, DONE
+from system_tests.sim import (
+    SAFETY,
+    Adopted,
+    Answered,
+    Ended,
+    Evidence,
+    Finalized,
+    Happened,
+    Looked,
+    Rejoined,
+    Settled,
+    Started,
+    Took,
+    Wrote,
+    natives_do_not_rejoin,
+    nothing_is_forgotten,
+)
 
 _HELD_VERSION: Final = HELD_BACK.level_of(ASSIGNMENT_PROTOCOL)
-_LATEST: Final = {"native": 101, "next": 102, LATER.name: 102}
-_Finding = tuple[int, str]
 
 
-def check_levels(events: Sequence[Event]) -> list[Broken]:
-    """Return the broken rules, in the order of the rules.
+@dataclass(slots=True, kw_only=True)
+class LevelEvidence(Evidence):
+    """What a trace says of levels up to a point.
 
-    Args:
-        events: all events of a complete run.
+    Attributes:
+        holds_back: members hold the group back until a level is finalized.
+        last, minimum: the finalized levels; history: by epoch.
+        up: threads that run; adopted: thread -> levels; found: -> epoch of the newest ones found.
+        wrote, wrote_levels: thread -> what it wrote last, and the levels that it went by.
+        joining: threads that wrote, and have no answer.
+        leads: threads that led the generation that they know.
+        brought: generation -> epoch of the newest levels that count in it.
+        is_going_back: the operator goes back to the older release.
     """
-    return [
-        Broken(rule=rule, at_ms=step, sentence=sentence)
-        for rule, check in LEVEL_RULES.items()
-        for step, sentence in check(events)
-    ]
+
+    holds_back: bool
+    last: FinalizedLevels = field(default_factory=FinalizedLevels)
+    minimum: int = 0
+    history: dict[int, FinalizedLevels] = field(default_factory=dict)
+    up: set[str] = field(default_factory=set)
+    adopted: dict[str, FinalizedLevels] = field(default_factory=dict)
+    found: dict[str, int] = field(default_factory=dict)
+    wrote: dict[str, int] = field(default_factory=dict)
+    wrote_levels: dict[str, FinalizedLevels] = field(default_factory=dict)
+    joining: set[str] = field(default_factory=set)
+    leads: set[str] = field(default_factory=set)
+    brought: dict[int, int] = field(default_factory=dict)
+    is_going_back: bool = False
+
+    def levels_of(self, thread: str) -> FinalizedLevels:
+        """Return the levels that a thread goes by."""
+        return self.adopted.get(thread, UNKNOWN_LEVELS)
+
+    def lacks(self, thread: str, levels: FinalizedLevels) -> bool:
+        """Whether a thread does not support the level of the protocol."""
+        level = levels.level_of(ASSIGNMENT_PROTOCOL)
+        versions = self.versions[thread]
+        return level > 0 and not min(versions) <= level <= max(versions)
+
+    def newest(self, event: Answered) -> int:
+        """Return the epoch of the newest levels that the members of a generation bring.
+
+        Levels that only one follower knows count only if all members support them.
+        """
+        threads = [answer.thread for answer in event.answers]
+        known = {thread: self.wrote_levels.get(thread, UNKNOWN_LEVELS) for thread in threads}
+        epochs = [levels.epoch for levels in known.values()]
+        return max(
+            (
+                levels.epoch
+                for thread, levels in known.items()
+                if thread == event.thread
+                or epochs.count(levels.epoch) > 1
+                or not any(self.lacks(other, levels) for other in threads)
+            ),
+            default=NO_EPOCH,
+        )
+
+    def add(self, happening: Any) -> None:
+        """Add the next event."""
+        adder = _ADDERS.get(type(happening))
+        if adder is not None:
+            adder(self, happening)
+        Evidence.add(self, happening)
 
 
-def _log(events: Sequence[Event]) -> dict[int, FinalizedLevels]:
-    changes = (EventKind.UPDATED, EventKind.DEPRECATED)
-    return {event.levels.epoch: event.levels for event in events if event.what in changes}
+def _add_started(evidence: LevelEvidence, event: Started) -> None:
+    evidence.up.add(event.thread)
+    for kept in (evidence.adopted, evidence.found, evidence.wrote, evidence.wrote_levels):
+        kept.pop(event.thread, None)
+    evidence.leads.discard(event.thread)
 
 
-def _only_finalized(events: Sequence[Event]) -> Iterator[_Finding]:
-    """Only finalized levels are used."""
-    log = _log(events)
-    for event in events:
-        levels = event.levels
-        if levels.epoch > 0 and log.get(levels.epoch) != levels:
-            used = f"{dict(levels.levels)} at epoch {levels.epoch}"
-            yield event.step, f"{event.subject} uses {used}, which was not finalized"
+def _add_ended(evidence: LevelEvidence, event: Ended) -> None:
+    evidence.up.discard(event.thread)
+    evidence.joining.discard(event.thread)
 
 
-def _never_back(events: Sequence[Event]) -> Iterator[_Finding]:
-    """A member never returns to an older epoch before it is restarted."""
-    epochs: dict[str, int] = {}
-    for event in events:
-        if event.what is EventKind.STARTED:
-            epochs[event.subject] = event.levels.epoch
-        elif event.what in (EventKind.WROTE, EventKind.FOLLOWED):
-            if event.levels.epoch < epochs[event.subject]:
-                yield (
-                    event.step,
-                    f"{event.subject} went from {epochs[event.subject]} to {event.levels.epoch}",
-                )
-            epochs[event.subject] = event.levels.epoch
+def _add_finalized(evidence: LevelEvidence, event: Finalized) -> None:
+    evidence.last, evidence.minimum = event.levels, event.minimum
+    evidence.history[event.levels.epoch] = event.levels
 
 
-def _newest_wins(events: Sequence[Event]) -> Iterator[_Finding]:
-    """After a rebalance all members use the newest levels that a member knew.
-
-    Levels that only one follower knows count only if all members support them.
-    """
-    brought, wrote = -1, []
-    releases: dict[str, str] = {}
-    for event in events:
-        if event.what is EventKind.STARTED:
-            releases[event.subject] = event.why
-        if event.what is EventKind.WROTE:
-            wrote.append(event)
-        elif event.what is EventKind.LED:
-            programs = [releases[each.subject] for each in wrote]
-            epochs = [each.levels.epoch for each in wrote]
-            brought = max(
-                each.levels.epoch
-                for each in wrote
-                if each.subject == event.subject
-                or epochs.count(each.levels.epoch) > 1
-                or not any(_lacks(program, each.levels) for program in programs)
-            )
-            wrote = []
-        elif event.what is EventKind.FOLLOWED and event.levels.epoch < brought:
-            yield (
-                event.step,
-                f"{event.subject} is at epoch {event.levels.epoch}, {brought} was known",
-            )
-        elif event.what not in (
-            EventKind.FOLLOWED,
-            EventKind.REJOINED,
-            EventKind.REFUSED,
-        ):
-            brought, wrote = -1, []
+def _add_wrote(evidence: LevelEvidence, event: Wrote) -> None:
+    evidence.wrote[event.thread] = event.used_version
+    evidence.wrote_levels[event.thread] = evidence.levels_of(event.thread)
+    evidence.joining.add(event.thread)
 
 
-def _lacks(program: str, levels: FinalizedLevels) -> bool:
-    level = levels.level_of(ASSIGNMENT_PROTOCOL)
-    first = LATER_FIRST if program == LATER.name else 1
-    return level > 0 and not first <= level <= _LATEST[program]
+def _add_answered(evidence: LevelEvidence, event: Answered) -> None:
+    evidence.leads = {event.thread}
+    evidence.brought[event.generation] = evidence.newest(event)
 
 
-def _capped(events: Sequence[Event]) -> Iterator[_Finding]:
-    """A member never writes a version above its level."""
-    for event in events:
-        level = event.levels.level_of(ASSIGNMENT_PROTOCOL)
-        if event.what is EventKind.WROTE and level and event.version > level:
-            yield event.step, f"{event.subject} writes version {event.version} at level {level}"
+def _add_looked(evidence: LevelEvidence, event: Looked) -> None:
+    before = evidence.found.get(event.thread, NO_EPOCH)
+    evidence.found[event.thread] = max(before, event.levels.epoch)
 
 
-def _held_back(events: Sequence[Event]) -> Iterator[_Finding]:
-    """A group that holds back writes no native version before a level is finalized."""
-    for event in events if _holds_back(events) else ():
-        if event.what is EventKind.UPDATED:
-            return
-        if event.what is EventKind.WROTE and event.version > _HELD_VERSION:
-            yield (
-                event.step,
-                f"{event.subject} writes version {event.version} in a group that holds back",
-            )
+def _add_adopted(evidence: LevelEvidence, event: Adopted) -> None:
+    evidence.adopted[event.thread] = event.levels
 
 
-def _no_rejoin(events: Sequence[Event]) -> Iterator[_Finding]:
-    """No member rejoins only because of a level."""
-    for event in events:
-        if event.what is EventKind.REJOINED:
-            yield event.step, f"{event.subject} rejoined: {event.why}"
+def _add_happened(evidence: LevelEvidence, event: Happened) -> None:
+    evidence.is_going_back |= event.text.endswith(BACK)
+    evidence.is_going_back &= not event.text.endswith(DONE)
 
 
-def _leader_asks(events: Sequence[Event]) -> Iterator[_Finding]:
-    """The leader, and no other member, asks for a rebalance when it finds new levels."""
-    leader = ""
-    used: dict[str, FinalizedLevels] = {}
-    found: dict[str, int] = {}
-    for event, after in pairwise(events):
-        name, levels = event.subject, event.levels
-        if event.what in (EventKind.STARTED, EventKind.WROTE, EventKind.FOLLOWED):
-            used[name] = levels
-        if event.what is EventKind.STARTED:
-            found[name] = NO_EPOCH
-        elif event.what is EventKind.LED:
-            leader = name
-        elif event.what is EventKind.POLLED:
-            is_new = levels.epoch > max(found[name], used[name].epoch)
-            is_new = is_new and levels.levels != used[name].levels
-            found[name] = max(found[name], levels.epoch)
-            asks = after.what is EventKind.ASKED and after.subject == name
-            if asks != (is_new and name == leader):
-                place = "leader" if name == leader else "follower"
-                news = "newer levels" if is_new else "nothing new"
-                asked = "asks" if asks else "does not ask"
-                yield event.step, f"{place} {name} finds {news} and {asked} for a rebalance"
-
-
-def _all_tasks(events: Sequence[Event]) -> Iterator[_Finding]:
-    """After a rebalance every task has one owner, and every owner can apply its assignment."""
-    group: tuple[str, ...] = ()
-    tasks: dict[str, tuple[str, ...]] = {}
-    for event in [*events, Event(step=events[-1].step, what=EventKind.LED)]:
-        if event.what is EventKind.LED:
-            found = sorted(task for owned in tasks.values() for task in owned)
-            wanted = [f"0_{number}" for number in range(PARTITIONS)]
-            if group and found != wanted:
-                yield event.step, f"assigned tasks are {found}, expected {wanted}"
-            group, tasks = event.followers, {}
-        elif event.what is EventKind.FOLLOWED:
-            tasks[event.subject] = event.tasks
-
-
-def _minimum(events: Sequence[Event]) -> Iterator[_Finding]:
-    """The minimum rises only if all members support it, never falls, and limits updates."""
-    releases: dict[str, str] = {}
-    minimum = 0
-    for event in events:
-        if event.what is EventKind.STARTED:
-            releases[event.subject] = event.why
-        elif event.what in (EventKind.STOPPED, EventKind.REFUSED):
-            releases.pop(event.subject, None)
-        elif event.what is EventKind.DEPRECATED:
-            older = sorted(name for name, release in releases.items() if release != LATER.name)
-            if older or event.minimum <= minimum:
-                yield (
-                    event.step,
-                    f"the minimum changes from {minimum} to {event.minimum}; older: {older}",
-                )
-            minimum = event.minimum
-        elif (
-            event.what is EventKind.UPDATED and event.levels.level_of(ASSIGNMENT_PROTOCOL) < minimum
-        ):
-            yield event.step, f"an update was accepted below the minimum of {minimum}"
-
-
-def _goes_back(events: Sequence[Event]) -> Iterator[_Finding]:
-    """After the level was lowered, all members can be bounced to the older release."""
-    group: tuple[str, ...] | None = None
-    tasks: dict[str, tuple[str, ...]] = {}
-    for event in events:
-        if event.what is EventKind.ROLLBACK_STARTED:
-            group = event.followers
-        elif event.what is EventKind.LED:
-            tasks = {}
-        elif event.what is EventKind.FOLLOWED:
-            tasks[event.subject] = event.tasks
-        elif group is not None and event.what is EventKind.REFUSED:
-            yield event.step, f"{event.subject} was refused during the rollback: {event.why}"
-        elif group is not None and event.what is EventKind.ROLLBACK_DONE:
-            found = sum(map(len, tasks.values()))
-            if event.followers != group or tuple(sorted(tasks)) != group or found != PARTITIONS:
-                yield event.step, f"{sorted(tasks)} of {group} run {found} tasks"
-            group = None
-
-
-def _settles(events: Sequence[Event]) -> Iterator[_Finding]:
-    """At the end all members use the last levels and write the highest allowed version."""
-    end = events[-1]
-    level = end.levels.level_of(ASSIGNMENT_PROTOCOL)
-    releases = {event.subject: event.why for event in events if event.what is EventKind.STARTED}
-    lowest = min((_LATEST[releases[name]] for name in end.followers), default=0)
-    last = _last(events, EventKind.FOLLOWED)
-    wrote = _last(events, EventKind.WROTE)
-    cap = level or (_HELD_VERSION if _holds_back(events) and not end.levels.epoch else 0)
-    for name in end.followers:
-        if end.levels.epoch and last[name].levels != end.levels:
-            yield end.step, f"{name} is at epoch {last[name].levels.epoch} at the end"
-        wanted = min(lowest, cap) if cap else lowest
-        if wrote[name].version != wanted:
-            yield end.step, f"{name} writes version {wrote[name].version}, expected {wanted}"
-
-
-def _holds_back(events: Sequence[Event]) -> bool:
-    return any(event.what is EventKind.STARTED and event.levels == HELD_BACK for event in events)
-
-
-def _last(events: Sequence[Event], what: EventKind) -> dict[str, Event]:
-    return {event.subject: event for event in events if event.what is what}
-
-
-LEVEL_RULES: Final[Mapping[str, Callable[[Sequence[Event]], Iterator[_Finding]]]] = {
-    "only what was finalized": _only_finalized,
-    "never back to an older epoch": _never_back,
-    "the newest levels win": _newest_wins,
-    "nobody writes above its level": _capped,
-    "held back until a level is finalized": _held_back,
-    "no rejoin for a level": _no_rejoin,
-    "the leader asks for new levels": _leader_asks,
-    "every task has one owner": _all_tasks,
-    "a minimum rises when all have it": _minimum,
-    "the older program comes back": _goes_back,
-    "all arrive at the last levels": _settles,
+_ADDERS: Final[dict[type, Callable[[LevelEvidence, Any], None]]] = {
+    Started: _add_started,
+    Ended: _add_ended,
+    Finalized: _add_finalized,
+    Wrote: _add_wrote,
+    Answered: _add_answered,
+    Took: lambda evidence, event: evidence.joining.discard(event.thread),
+    Looked: _add_looked,
+    Adopted: _add_adopted,
+    Happened: _add_happened,
 }
-"""Name of a rule -> its check, which yields (step, sentence)."""
+
+
+def only_finalized(evidence: LevelEvidence, event: Adopted) -> str | None:
+    """Only finalized levels are used."""
+    levels = event.levels
+    if levels.epoch <= 0 or evidence.history.get(levels.epoch) == levels:
+        return None
+    used = f"{dict(levels.levels)} at epoch {levels.epoch}"
+    return f"{event.thread} uses {used}, which was not finalized"
+
+
+def never_back(evidence: LevelEvidence, event: Adopted) -> str | None:
+    """A member never returns to an older epoch before it is restarted."""
+    before, after = evidence.levels_of(event.thread).epoch, event.levels.epoch
+    return f"{event.thread} went from {before} to {after}" if after < before else None
+
+
+def newest_wins(evidence: LevelEvidence, event: Took) -> str | None:
+    """After a rebalance all members use the newest levels that a member knew."""
+    epoch, known = evidence.levels_of(event.thread).epoch, evidence.brought.get(event.generation, 0)
+    if event.failure or epoch >= known:
+        return None
+    return f"{event.thread} is at epoch {epoch}, {known} was known"
+
+
+def capped(evidence: LevelEvidence, event: Wrote) -> str | None:
+    """A member never writes a version above its level."""
+    level = evidence.levels_of(event.thread).level_of(ASSIGNMENT_PROTOCOL)
+    if not level or event.used_version <= level:
+        return None
+    return f"{event.thread} writes version {event.used_version} at level {level}"
+
+
+def held_back(evidence: LevelEvidence, event: Wrote) -> str | None:
+    """A group that holds back writes no native version before a level is finalized."""
+    if not evidence.holds_back or evidence.history or event.used_version <= _HELD_VERSION:
+        return None
+    return f"{event.thread} writes version {event.used_version} in a group that holds back"
+
+
+def leader_asks(evidence: LevelEvidence, event: Looked) -> str | None:
+    """The leader, and no other member, asks for a rebalance when it finds new levels."""
+    if event.thread in evidence.joining:
+        return None  # it may not know yet who leads
+    used, leads = evidence.levels_of(event.thread), event.thread in evidence.leads
+    is_new = event.levels.epoch > max(evidence.found.get(event.thread, NO_EPOCH), used.epoch)
+    is_new = is_new and event.levels.levels != used.levels
+    if event.asks == (is_new and leads):
+        return None
+    place = "leader" if leads else "follower"
+    news = "newer levels" if is_new else "nothing new"
+    asked = "asks" if event.asks else "does not ask"
+    return f"{place} {event.thread} finds {news} and {asked} for a rebalance"
+
+
+def all_tasks(evidence: LevelEvidence, event: Answered | Settled) -> str | None:
+    """Every task has one owner, and no member gets tasks that does not support the levels."""
+    if isinstance(event, Settled):
+        return nothing_is_forgotten(evidence, event)
+    levels = evidence.history.get(evidence.newest(event), UNKNOWN_LEVELS)
+    for answer in event.answers:
+        if answer.partitions and evidence.lacks(answer.thread, levels):
+            return f"{answer.thread} gets tasks and does not support {dict(levels.levels)}"
+    return None
+
+
+def minimum_rises(evidence: LevelEvidence, event: Finalized) -> str | None:
+    """The minimum rises only if all members support it, never falls, and limits updates."""
+    level, before = event.levels.level_of(ASSIGNMENT_PROTOCOL), evidence.minimum
+    if event.levels.levels != evidence.last.levels:
+        return f"an update was accepted below the minimum of {before}" if level < before else None
+    members = [name for name in sorted(evidence.up) if evidence.in_group(name)]
+    older = [name for name in members if min(evidence.versions[name]) < event.minimum]
+    if not older and event.minimum > before:
+        return None
+    return f"the minimum changes from {before} to {event.minimum}; older: {older}"
+
+
+def goes_back(evidence: LevelEvidence, event: Ended | Happened) -> str | None:
+    """After the level was lowered, all members can be bounced to the older release."""
+    if not evidence.is_going_back:
+        return None
+    if isinstance(event, Ended):
+        text = f"{event.thread} was refused during the rollback: {event.how}"
+        return text if event.failed else None
+    idle = evidence.task_of.keys() - set().union(*evidence.owned.values())
+    return f"nobody runs {sorted(idle)} after the rollback" if idle else None
+
+
+def settles(evidence: LevelEvidence, _: Finished) -> str | None:
+    """At the end all members use the last levels and write the highest allowed version."""
+    end = evidence.last
+    is_held = evidence.holds_back and not end.epoch
+    cap = end.level_of(ASSIGNMENT_PROTOCOL) or (_HELD_VERSION if is_held else 0)
+    lowest = min(max(evidence.versions[name]) for name in evidence.up)
+    wanted = min(lowest, cap) if cap else lowest
+    for name in sorted(evidence.up):
+        if end.epoch and evidence.levels_of(name) != end:
+            return f"{name} is at epoch {evidence.levels_of(name).epoch} at the end"
+        if evidence.wrote[name] != wanted:
+            return f"{name} writes version {evidence.wrote[name]}, expected {wanted}"
+    return None
+
+
+LEVEL_RULES: Final = (
+    Checker("only what was finalized", only_finalized, (Adopted,)),
+    Checker("never back to an older epoch", never_back, (Adopted,)),
+    Checker("the newest levels win", newest_wins, (Took,)),
+    Checker("nobody writes above its level", capped, (Wrote,)),
+    Checker("held back until a level is finalized", held_back, (Wrote,)),
+    Checker("no rejoin for a level", natives_do_not_rejoin, (Rejoined,)),
+    Checker("the leader asks for new levels", leader_asks, (Looked,)),
+    Checker("every task has one owner", all_tasks, (Answered, Settled)),
+    Checker("a minimum rises when all have it", minimum_rises, (Finalized,)),
+    Checker("the older program comes back", goes_back, (Ended, Happened)),
+    Checker("all arrive at the last levels", settles, (Finished,)),
+)
+"""All checkers, in the order in which they are asked."""
+
+_OWN: Final = {
+    "answers are readable",
+    "natives do not rejoin",
+    "nobody dies",
+    "nothing is forgotten",
+}
+OTHER_RULES: Final[Iterable[Checker]] = tuple(rule for rule in SAFETY if rule.name not in _OWN)
+"""Rules of safety; members that do not support a level are refused, and end."""

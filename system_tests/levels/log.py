@@ -16,21 +16,16 @@ from probing.features import (
 
 
 class GroupLog:
-    """All finalized levels of a group, and its current minimums.
+    """The finalized levels of a group, and its minimums.
 
     Attributes:
-        levels: finalized levels by epoch, from 0; the last entry is current.
+        last: the finalized levels.
         minimums: lowest level that is not deprecated, by feature.
     """
 
     def __init__(self) -> None:
-        self.levels = [FinalizedLevels()]
+        self.last = FinalizedLevels()
         self.minimums: dict[str, int] = {}
-
-    @property
-    def last(self) -> FinalizedLevels:
-        """The current finalized levels."""
-        return self.levels[-1]
 
     def update(
         self, feature: str, level: int, nodes: Sequence[NodeSupport], table: FeatureTable
@@ -45,7 +40,7 @@ class GroupLog:
         outcome = decide_update(view, UpdateRequest(updates=(update,)))
         if not outcome.ok or not outcome.records:
             return ""
-        self.levels.append(outcome.finalized)
+        self.last = outcome.finalized
         return outcome.results[0].why
 
     def raise_minimums(self, nodes: Sequence[NodeSupport]) -> bool:
@@ -57,5 +52,5 @@ class GroupLog:
         raised = raised_minimums(self.last, self.minimums, nodes)
         if raised:
             self.minimums |= raised
-            self.levels.append(self.last.changed({}))
+            self.last = self.last.changed({})
         return bool(raised)

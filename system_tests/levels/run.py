@@ -1,12 +1,11 @@
-"""Runs of a group with levels, for one seed or many."""
+"""Runs of a group with levels: options, outcome, document."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from system_tests.levels.checkers import check_levels
-from system_tests.levels.events import Event
-from system_tests.levels.world import LevelsWorld
-from system_tests.sim import Broken, Chunk, check_seeds
+from system_tests.engine import Outcome, check_events
+from system_tests.levels.checkers import LEVEL_RULES, OTHER_RULES, LevelEvidence
+from system_tests.levels.operate import LevelOperator
+from system_tests.sim import Finalized, Happened, trace_lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,79 +15,51 @@ class LevelsOptions:
     seed: int = 0
     steps: int = 40
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LevelsOutcome:
-    """The outcome of a run.
-
-    Attributes:
-        options: the given options.
-        events: all events, in order.
-        broken: the rules that were broken.
-    """
-
-    options: LevelsOptions
-    events: tuple[Event, ...]
-    broken: tuple[Broken, ...]
-
     @property
-    def ok(self) -> bool:
-        """Whether no rule was broken."""
-        return not self.broken
+    def replay(self) -> str:
+        """The command that runs exactly this again."""
+        return f"rolling-bounce simulate --world levels --seed {self.seed}"
 
 
-def run_levels(options: LevelsOptions) -> LevelsOutcome:
+def run_levels(options: LevelsOptions) -> Outcome:
     """Run one group and check its events."""
-    world = LevelsWorld(options.seed, steps=options.steps)
-    world.run()
-    events = tuple(world.events)
-    return LevelsOutcome(options=options, events=events, broken=tuple(check_levels(events)))
-
-
-def run_levels_seeds(options: LevelsOptions, seeds: Sequence[int]) -> Chunk:
-    """Run one group a seed."""
-    return check_seeds(
-        seeds,
-        run=lambda seed: run_levels(replace(options, seed=seed)),
-        releases=lambda _: ("native", "next"),
-        replay=lambda outcome: _replay(outcome.options),
+    operator = LevelOperator(options.seed)
+    operator.run(options.steps)
+    world = operator.world
+    evidence = LevelEvidence(task_of=world.task_of, holds_back=operator.holds_back)
+    return Outcome(
+        asked=options,
+        old="native",
+        new="next",
+        lanes=tuple(thread.name for thread in world.threads),
+        trace=tuple(world.trace),
+        broken=tuple(check_events(world.trace, evidence, (*LEVEL_RULES, *OTHER_RULES))),
     )
 
 
-def levels_lines(outcome: LevelsOutcome) -> list[str]:
+def levels_lines(outcome: Outcome) -> list[str]:
     """Return the trace, one line per event, and the verdict."""
-    lines = [_line(event) for event in outcome.events]
-    lines += [
-        f"broken: {violation.rule}: step {violation.at_ms}, {violation.sentence}"
-        for violation in outcome.broken
-    ]
-    return [*lines, "no rule was broken" if outcome.ok else f"replay: {_replay(outcome.options)}"]
+    lines = trace_lines(outcome.lanes, outcome.trace)
+    lines += [f"broken at {row.at_ms} ms: {row.rule}: {row.sentence}" for row in outcome.broken]
+    return [*lines, "no rule was broken" if outcome.ok else f"replay: {outcome.replay}"]
 
 
-def levels_document(outcome: LevelsOutcome) -> dict[str, object]:
+def levels_document(outcome: Outcome) -> dict[str, object]:
     """Return the outcome as JSON types with stable keys."""
+    finalized = [event for event in outcome.trace if isinstance(event, Finalized)]
+    steps = [event.at_ms for event in outcome.trace if isinstance(event, Happened)]
     return {
-        "seed": outcome.options.seed,
-        "steps": outcome.options.steps,
-        "happened": len(outcome.events),
-        "epoch": outcome.events[-1].levels.epoch,
+        "seed": outcome.asked.seed,
+        "steps": outcome.asked.steps,
+        "happened": len(outcome.trace),
+        "epoch": finalized[-1].levels.epoch if finalized else 0,
         "broken": [
-            {"rule": violation.rule, "step": violation.at_ms, "sentence": violation.sentence}
-            for violation in outcome.broken
+            {
+                "rule": row.rule,
+                "step": sum(at_ms <= row.at_ms for at_ms in steps),
+                "sentence": row.sentence,
+            }
+            for row in outcome.broken
         ],
-        "replay": _replay(outcome.options),
+        "replay": outcome.replay,
     }
-
-
-def _line(event: Event) -> str:
-    levels = " ".join(f"{name}={level}" for name, level in sorted(event.levels.levels.items()))
-    parts = [f"epoch {event.levels.epoch} {levels}".rstrip()]
-    parts += [f"version {event.version}"] if event.version else []
-    parts += [f"tasks {' '.join(event.tasks)}"] if event.tasks else []
-    parts += [f"members {' '.join(event.followers)}"] if event.followers else []
-    parts += [event.why] if event.why else []
-    return f"{event.step:4d}  {event.subject:<4} {event.what:<9} {'; '.join(parts)}"
-
-
-def _replay(options: LevelsOptions) -> str:
-    return f"rolling-bounce simulate --world levels --seed {options.seed}"

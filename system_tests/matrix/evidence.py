@@ -16,14 +16,7 @@ from typing import Final
 from assignor.workers import results_of
 from probing import ReleaseError, find_release
 from system_tests.matrix.expectation import CellOutcome, Expectation, expect
-from system_tests.sim import (
-    BounceOptions,
-    Outcome,
-    World,
-    WorldSetup,
-    replay_command,
-    run_bounce,
-)
+from system_tests.sim import BounceOptions, BounceOutcome, World, WorldSetup, run_bounce
 
 _SEEDS: Final = 4
 _TRIES: Final = 90
@@ -122,7 +115,7 @@ def _legs(expected: Expectation) -> list[tuple[str, str, bool]]:
     return [*rolling, (expected.old, expected.new, True)]
 
 
-def _runs(leg: tuple[str, str, bool], seeds: int) -> Iterator[Outcome]:
+def _runs(leg: tuple[str, str, bool], seeds: int) -> Iterator[BounceOutcome]:
     old, new, offline = leg
     for seed in range(seeds):
         members, partitions = _WORLDS[seed % len(_WORLDS)]
@@ -138,11 +131,11 @@ def _runs(leg: tuple[str, str, bool], seeds: int) -> Iterator[Outcome]:
         )
 
 
-def _disagreement(expected: Expectation, outcome: Outcome) -> str:
+def _disagreement(expected: Expectation, outcome: BounceOutcome) -> str:
     first = outcome.broken[0]
     return (
         f"{expected.old} to {expected.new}: expected '{expected.outcome}', but a simulated"
-        f" bounce broke '{first.rule}': {first.sentence}; replay: {replay_command(outcome)}"
+        f" bounce broke '{first.rule}': {first.sentence}; replay: {outcome.replay}"
     )
 
 
@@ -162,9 +155,7 @@ def _break(expected: Expectation, tries: int) -> tuple[Finding | None, int]:
         )
         if outcome.broken:
             first = outcome.broken[0]
-            found = Finding(
-                rule=first.rule, sentence=first.sentence, replay=replay_command(outcome)
-            )
+            found = Finding(rule=first.rule, sentence=first.sentence, replay=outcome.replay)
             return found, seed + 1
     return None, tries
 

@@ -11,12 +11,7 @@ from itertools import count, islice, product
 from typing import Any, Final
 
 from assignor.workers import results_of
-from system_tests.sim import (
-    BounceOptions,
-    drawn_change,
-    replay_command,
-    run_bounce,
-)
+from system_tests.sim import BounceOptions, drawn_change, run_bounce
 from system_tests.topology_changes import ChangeKind
 
 _SEEDS: Final = 4
@@ -105,7 +100,7 @@ def gather_topology(cell: TopologyCell, *, seeds: int = _SEEDS) -> TopologyCellE
         )
         if outcome.broken:
             first = outcome.broken[0]
-            replay = replay_command(outcome)
+            replay = outcome.replay
             broken.append(
                 f"{cell.row}, {cell.column}: '{first.rule}' is broken: {first.sentence};"
                 f" replay: {replay}"

@@ -7,7 +7,8 @@ from typing import Any, Final, TypeVar
 from encoding.primitives import shell_word
 from probing import find_release
 from probing import upgrades as data
-from system_tests.sim import BounceOptions, OptionError
+from system_tests.engine import OptionError
+from system_tests.sim import BounceOptions
 from system_tests.sim.world import RESTARTS, Dimensions, StateRates
 
 MOST_MEMBERS: Final = 24

@@ -5,8 +5,8 @@ from enum import StrEnum
 from typing import Final
 
 from probing import Release, find_release
+from system_tests.engine import OptionError
 from system_tests.plan.exactly_once import has_version
-from system_tests.sim import OptionError
 
 
 class Use(StrEnum):

@@ -21,12 +21,14 @@ _OPTIONS = (
 )
 
 
-def start_jvm(jars: Sequence[Path], *, log_levels: Sequence[str] = ()) -> Any:
+def start_jvm(jars: Sequence[Path], *, log_levels: Sequence[str] = (), temporary: str = "") -> Any:
     """Start it; return the function that finds a Java class by its name.
 
     Args:
         jars: the class path.
         log_levels: `logger=level`, for loggers with a level below "warn".
+        temporary: an existing directory for what the JVM leaves behind when it is killed, such as
+            50 MB of RocksDB; "": that of the system.
 
     Raises:
         EnvironmentFailureError: JPype or Java is not installed.
@@ -40,6 +42,7 @@ def start_jvm(jars: Sequence[Path], *, log_levels: Sequence[str] = ()) -> Any:
     jpype.startJVM(
         *_OPTIONS,
         *native,
+        *([f"-Djava.io.tmpdir={temporary}"] if temporary else []),
         *(f"-Dorg.slf4j.simpleLogger.log.{level}" for level in log_levels),
         jvmpath=str(find_java().library()),
         classpath=[str(jar) for jar in jars],

@@ -20,11 +20,11 @@ from system_tests.report.story import (
 )
 from system_tests.sim import (
     Answered,
+    BounceOutcome,
     Ended,
     Gave,
     Happened,
     Happening,
-    Outcome,
     Rejoined,
     Settled,
     Started,
@@ -32,7 +32,6 @@ from system_tests.sim import (
     Unsettled,
     Wrote,
     outcome_lines,
-    replay_command,
 )
 
 _NOTED: Final = frozenset(
@@ -42,7 +41,7 @@ _REST_PERCENT: Final = 3
 _MAX_BROKEN: Final = 5
 
 
-def story_of_simulation(outcome: Outcome) -> Story:
+def story_of_simulation(outcome: BounceOutcome) -> Story:
     """Return the story of one simulated bounce."""
     builder = _Builder()
     for event in outcome.trace:
@@ -59,7 +58,7 @@ def story_of_simulation(outcome: Outcome) -> Story:
         title=f"{outcome.plan.old} to {outcome.plan.new}, seed {outcome.options.seed}",
         ok=outcome.ok,
         facts=_facts(outcome),
-        replay=replay_command(outcome),
+        replay=outcome.replay,
         clock="seconds of the simulated clock",
         lanes=outcome.lanes,
         partitions=_partitions(outcome.trace),
@@ -81,7 +80,7 @@ def name_of(partition: TopicPartition) -> str:
     return f"{partition[0]}-{partition[1]}"
 
 
-def _facts(outcome: Outcome) -> tuple[str, ...]:
+def _facts(outcome: BounceOutcome) -> tuple[str, ...]:
     """Return the facts of the header: broken rules first, then counts."""
     counted, cost = outcome.rebalances, outcome.cost
     facts = [

@@ -17,8 +17,8 @@ from hypothesis.stateful import (
     rule,
 )
 
-from system_tests.sim import SAFETY, Evidence, World, WorldSetup, check_step
-from system_tests.sim.checkers import Broken
+from system_tests.engine import Broken
+from system_tests.sim import Evidence, World, WorldSetup, check_step
 from system_tests.sim.events import Settled
 from tests.nightly import examples
 
@@ -101,7 +101,7 @@ class RollingBounce(RuleBasedStateMachine):
     @invariant()
     def safety(self):
         for happening in self.world.trace[self.seen :]:
-            self.broken += check_step(self.evidence, happening, SAFETY)
+            self.broken += check_step(self.evidence, happening)
         self.seen = len(self.world.trace)
         # A static member that goes back to an older release gets an assignment it cannot read.
         known = {"answers are readable", "nobody dies"} if self.is_static else set()

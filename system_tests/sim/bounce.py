@@ -11,17 +11,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from probing import Bounce as Stage
+from system_tests.engine import Broken, Finished, OptionError, Outcome, Scheduler, check_events
 from system_tests.pauses import PartitionPause
 from system_tests.rebalances import Rebalances
-from system_tests.sim.checkers import (
-    Broken,
-    check_trace,
-    safety_rules,
-)
+from system_tests.sim.checkers import SAFETY, check_trace, nothing_is_forgotten
 from system_tests.sim.cost import Cost, cost_of
 from system_tests.sim.dimension_checkers import check_dimensions
 from system_tests.sim.draws import draw, shape_of
-from system_tests.sim.events import Drained, Happening, Settled, Unsettled
+from system_tests.sim.events import Drained, Happening, Settled
 from system_tests.sim.known_issues import known_issues
 from system_tests.sim.liveness import (
     check_all_members_are_up,
@@ -35,21 +32,19 @@ from system_tests.sim.pauses import check_pauses, pauses_of
 from system_tests.sim.plan import (
     FAULTS,
     BounceOptions,
-    OptionError,
     Plan,
     most_rebalances,
     plan_bounce,
     version_bound,
 )
-from system_tests.sim.topology_checkers import check_topologies
+from system_tests.sim.topology_checkers import TOPOLOGY_RULES
 from system_tests.sim.topology_evidence import TopologyEvidence
 from system_tests.sim.world.behaviour import find_program
-from system_tests.sim.world.observing import has_forgotten, next_followup_ms, rested, restoring_ms
-from system_tests.sim.world.scheduler import Scheduler
+from system_tests.sim.world.observing import has_forgotten, next_followup_ms, restoring_ms
+from system_tests.sim.world.settling import SETTLE_MS, settle_world
 from system_tests.sim.world.setup import RESTARTS, Network, WorldSetup
 from system_tests.sim.world.simulation import World
 
-_SETTLE_MS = 1_200_000
 _RESTORE_WAIT_MS = 300_000  # longer restores go on during the next bounce
 _FAULT_CHANCE = 0.3
 # Faults under which every live member gets its answer in time.
@@ -57,36 +52,24 @@ _RELIABLE = frozenset({"crash", "leader", "disk", "duplicate"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class BounceOutcome(Outcome):
     """The result of one bounce.
 
     Attributes:
-        asked: the options as they were given; options: with everything drawn.
-        plan, lanes, trace: what was done, the threads, and what happened.
+        options: with everything drawn; plan: what was done.
         afterwards: what happened in the rebalance that was forced at the end; empty if the group
             did not come to rest before. It counts neither as a rebalance of the bounce nor as cost.
-        broken: every rule that was broken, safety first; known: ids of known issues of this path.
         rebalances, cost, version_bound: counted.
         pauses: of partitions, each with its bound; offline, where downtime is asked for, without.
     """
 
-    asked: BounceOptions
     options: BounceOptions
     plan: Plan
-    lanes: tuple[str, ...]
-    trace: tuple[Happening, ...]
     afterwards: tuple[Happening, ...]
-    broken: tuple[Broken, ...]
-    known: tuple[str, ...]
     rebalances: Rebalances
     cost: Cost
     version_bound: int
     pauses: tuple[PartitionPause, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether no rule was broken."""
-        return not self.broken
 
     @property
     def is_warming(self) -> bool:
@@ -125,7 +108,7 @@ class Bounce:
         self.world = World(setup, scheduler=self.scheduler)
         self.plan = plan_bounce(self.options)
 
-    def run(self) -> Outcome:
+    def run(self) -> BounceOutcome:
         """Run to the end and check all rules."""
         world, scheduler = self.world, self.scheduler
         processes = range(self.options.members)
@@ -152,26 +135,7 @@ class Bounce:
 
     def settle(self) -> bool:
         """Wait for the group to come to rest; returns whether it did."""
-        world = self.world
-        if world.run(until=world.is_settled, within_ms=_SETTLE_MS):
-            leader = world.leader()
-            used = tuple(
-                (thread.name, thread.streams.state.used_version)
-                for thread in world.threads
-                if thread.is_up
-            )
-            generation = max(thread.generation for thread in world.threads if thread.is_up)
-            name = leader.name if leader else ""
-            world.record(Settled(world.now_ms, generation, name, used))
-            if world.setup.is_observed:
-                world.record(rested(world))
-            return True
-        restless = [thread.name for thread in world.threads if not thread.is_resting]
-        why = (
-            f"waiting for {', '.join(restless)}" if restless else "a member that left is remembered"
-        )
-        world.record(Unsettled(world.now_ms, _SETTLE_MS, why))
-        return False
+        return settle_world(self.world)
 
     def _fill(self) -> None:
         """Fill copies of a given size; the clock stays: work and draws do not depend on it."""
@@ -204,7 +168,7 @@ class Bounce:
         self._draw_faults(process)
         world.stop(process)
         if expires:
-            world.run(until=partial(has_forgotten, world, process), within_ms=_SETTLE_MS)
+            world.run(until=partial(has_forgotten, world, process), within_ms=SETTLE_MS)
         world.run_for(RESTARTS.drawn_ms(scheduler, self.options.restart_ms))
         if world.is_up(process):  # a fault brought it back as it was: bounce it as it should be
             world.stop(process)
@@ -225,7 +189,7 @@ class Bounce:
             world.stop(process)
         starts = [(0, process) for process in processes]
         if options.waits_for_sessions:
-            world.run(until=partial(has_forgotten, world, *processes), within_ms=_SETTLE_MS)
+            world.run(until=partial(has_forgotten, world, *processes), within_ms=SETTLE_MS)
             starts = sorted(
                 (RESTARTS.drawn_ms(self.scheduler, options.restart_ms), p) for p in processes
             )
@@ -295,16 +259,20 @@ class Bounce:
             most_rebalances=None if is_free else most_rebalances(options),
             is_reliable=options.faults <= _RELIABLE,
         )
-        has_ended = ends > 0 and isinstance(world.trace[ends - 1], Settled)
-        return check_topologies(world.trace[:ends], evidence, has_ended=has_ended)
+        trace = world.trace[:ends]
+        if trace and isinstance(trace[-1], Settled):
+            trace.append(Finished(trace[-1].at_ms))
+        return check_events(trace, evidence, TOPOLOGY_RULES)
 
-    def _outcome(self, ends: int) -> Outcome:
+    def _outcome(self, ends: int) -> BounceOutcome:
         """Check the whole trace; the bounce ends at index `ends`, before the forced rebalance."""
         world, options, plan = self.world, self.options, self.plan
         trace, afterwards = tuple(world.trace[:ends]), tuple(world.trace[ends:])
         bound = version_bound(threads=len(world.threads), stages=len(plan.stages))
         counted = count_rebalances(trace)
-        broken = check_trace(world.trace, world.task_of, safety_rules(options.change))
+        # A change of the topology has its own checkers of who runs what.
+        safety = [c for c in SAFETY if options.change is None or c.check != nothing_is_forgotten]
+        broken = check_trace(world.trace, world.task_of, safety)
         if options.change is not None:
             broken += self._check_change(ends)
         if world.setup.is_observed:
@@ -329,10 +297,12 @@ class Bounce:
             pauses = tuple(p for p in pauses if p.partition.rpartition("-")[0] in topics)
         broken += check_pauses(pauses)
         shape = shape_of(options, find_program(plan.old), find_program(plan.new))
-        return Outcome(
+        return BounceOutcome(
             asked=self.asked,
             options=options,
             plan=plan,
+            old=plan.old,
+            new=plan.new,
             lanes=tuple(thread.name for thread in world.threads),
             trace=trace,
             afterwards=afterwards,
@@ -345,6 +315,6 @@ class Bounce:
         )
 
 
-def run_bounce(options: BounceOptions) -> Outcome:
+def run_bounce(options: BounceOptions) -> BounceOutcome:
     """Run one experiment to its end; raises ReleaseError and OptionError as `Bounce` does."""
     return Bounce(options).run()

@@ -7,10 +7,11 @@ world. Rules about whole traces (liveness) are in `liveness`.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from encoding import TaskId, TopicPartition
 from system_tests.coordinator import EventKind, GroupEvent
+from system_tests.engine import Broken, Checker, check_event, check_events
 from system_tests.sim.events import (
     Answered,
     Cause,
@@ -22,15 +23,6 @@ from system_tests.sim.events import (
     Started,
     Took,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
-    """A rule that was broken, when, and how."""
-
-    rule: str
-    at_ms: int
-    sentence: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -270,49 +262,25 @@ def natives_do_not_rejoin(evidence: Evidence, event: Rejoined) -> str | None:
     return f"{event.thread} rejoins under a native leader only to write v{event.used_after}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SafetyRule:
-    """A rule, and the kind of event that can break it."""
-
-    name: str
-    on: type
-    check: Callable[[Evidence, Any], str | None]
-
-
-SAFETY: tuple[SafetyRule, ...] = (
-    SafetyRule(name="one owner", on=Took, check=one_owner),
-    SafetyRule(name="one active", on=Took, check=one_active),
-    SafetyRule(name="answered within used", on=Answered, check=answered_within_used),
-    SafetyRule(name="answered in the lowest", on=Answered, check=answered_in_lowest),
-    SafetyRule(name="sets what it speaks", on=Took, check=sets_what_it_speaks),
-    SafetyRule(name="answers are readable", on=Took, check=answers_are_readable),
-    SafetyRule(name="nobody is refused", on=Took, check=nobody_is_refused),
-    SafetyRule(name="nobody dies", on=Ended, check=nobody_dies),
-    SafetyRule(name="nothing is forgotten", on=Settled, check=nothing_is_forgotten),
-    SafetyRule(name="nobody stays future", on=Settled, check=nobody_stays_future),
-    SafetyRule(name="natives do not rejoin", on=Rejoined, check=natives_do_not_rejoin),
+SAFETY: Final = (
+    Checker("one owner", one_owner, (Took,)),
+    Checker("one active", one_active, (Took,)),
+    Checker("answered within used", answered_within_used, (Answered,)),
+    Checker("answered in the lowest", answered_in_lowest, (Answered,)),
+    Checker("sets what it speaks", sets_what_it_speaks, (Took,)),
+    Checker("answers are readable", answers_are_readable, (Took,)),
+    Checker("nobody is refused", nobody_is_refused, (Took,)),
+    Checker("nobody dies", nobody_dies, (Ended,)),
+    Checker("nothing is forgotten", nothing_is_forgotten, (Settled,)),
+    Checker("nobody stays future", nobody_stays_future, (Settled,)),
+    Checker("natives do not rejoin", natives_do_not_rejoin, (Rejoined,)),
 )
 """Every rule of safety, in the order in which they are asked."""
 
 
-def safety_rules(change: object) -> tuple[SafetyRule, ...]:
-    """Return the rules of a trace; a change of the topology has its own of who runs what."""
-    return tuple(
-        rule for rule in SAFETY if change is None or rule.check is not nothing_is_forgotten
-    )
-
-
-def check_step(
-    evidence: Evidence, happening: Happening, rules: Iterable[SafetyRule] = SAFETY
-) -> list[Broken]:
+def check_step(evidence: Evidence, happening: Happening) -> list[Broken]:
     """Check one event by every rule, then add it to the evidence."""
-    kind = type(happening)
-    broken = []
-    for rule in rules:
-        if rule.on is kind:
-            sentence = rule.check(evidence, happening)
-            if sentence is not None:
-                broken.append(Broken(rule=rule.name, at_ms=happening.at_ms, sentence=sentence))
+    broken = check_event(evidence, happening, SAFETY)
     evidence.add(happening)
     return broken
 
@@ -320,21 +288,10 @@ def check_step(
 def check_trace(
     trace: Iterable[Happening],
     task_of: Mapping[TopicPartition, TaskId],
-    rules: Iterable[SafetyRule] = SAFETY,
+    rules: Iterable[Checker] = SAFETY,
 ) -> list[Broken]:
     """Check every event of a trace, from its first, by every rule."""
-    evidence = Evidence(task_of=task_of)
-    by_kind: dict[type, list[SafetyRule]] = {}
-    for rule in rules:
-        by_kind.setdefault(rule.on, []).append(rule)
-    broken: list[Broken] = []
-    for happening in trace:
-        wanted = by_kind.get(type(happening))
-        if wanted is None:
-            evidence.add(happening)
-        else:
-            broken += check_step(evidence, happening, wanted)
-    return broken
+    return check_events(trace, Evidence(task_of=task_of), rules)
 
 
 def _tasks(tasks: Iterable[TaskId]) -> str:

@@ -5,11 +5,10 @@ The rules of `checkers` hold for such groups as well.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from encoding import HostInfo, TaskId, TopicPartition
-from system_tests.sim.checkers import Broken
+from system_tests.engine import Broken, Checker, check_event
 from system_tests.sim.events import (
     AtRest,
     Decided,
@@ -26,7 +25,7 @@ _HOSTS_SINCE = 2
 _STANDBY_HOSTS_SINCE = 6
 
 
-def revoked_before_given(event: Decided) -> str | None:
+def revoked_before_given(_: object, event: Decided) -> str | None:
     """A native leader gives no partition to a member while another one still has it (KIP-429)."""
     if not event.leader_is_native:
         return None
@@ -39,7 +38,7 @@ def revoked_before_given(event: Decided) -> str | None:
     return None
 
 
-def reports_what_it_holds(event: Decided) -> str | None:
+def reports_what_it_holds(_: object, event: Decided) -> str | None:
     """A member names the routing view that it holds; without one it asks for a whole view."""
     for member in event.members:
         if member.reported != member.holds:
@@ -49,7 +48,7 @@ def reports_what_it_holds(event: Decided) -> str | None:
     return None
 
 
-def form_fits_report(event: Decided) -> str | None:
+def form_fits_report(_: object, event: Decided) -> str | None:
     """A delta or a reference is sent only to a member that says that it holds a view."""
     for member in event.members:
         if member.reported is None and member.form in ("delta", "reference"):
@@ -57,7 +56,7 @@ def form_fits_report(event: Decided) -> str | None:
     return None
 
 
-def gets_its_own_answer(event: Followed) -> str | None:
+def gets_its_own_answer(_: object, event: Followed) -> str | None:
     """A thread that takes an answer, restarted static members included, gets its own part.
 
     A restarted static member gets what it got before in the same generation.
@@ -73,7 +72,7 @@ def gets_its_own_answer(event: Followed) -> str | None:
     )
 
 
-def routes_as_decided(event: Followed) -> str | None:
+def routes_as_decided(_: object, event: Followed) -> str | None:
     """Under a native leader a member routes as the leader decided, or not at all.
 
     A delta or a reference against another view than the member holds is never acted upon.
@@ -93,7 +92,7 @@ def routes_as_decided(event: Followed) -> str | None:
     return None
 
 
-def endpoints_at_rest(event: Rested) -> str | None:
+def endpoints_at_rest(_: object, event: Rested) -> str | None:
     """A member that gets host maps knows the endpoint of each member, and no other."""
     wanted = {host for host, _ in _served(event, lambda member: member.partitions)}
     for member in event.members:
@@ -106,7 +105,7 @@ def endpoints_at_rest(event: Rested) -> str | None:
     return None
 
 
-def owners_at_rest(event: Rested) -> str | None:
+def owners_at_rest(_: object, event: Rested) -> str | None:
     """A member that gets routing knows for every task the process that runs it, and its copies."""
     inputs = {p.partition: p for member in event.members for p in member.partitions}
     active = _served(event, lambda member: member.partitions)
@@ -123,7 +122,7 @@ def owners_at_rest(event: Rested) -> str | None:
     return None
 
 
-def standbys_as_asked(event: Rested) -> str | None:
+def standbys_as_asked(_: object, event: Rested) -> str | None:
     """At rest each task has as many copies as asked, as far as there are processes for them.
 
     While tasks are warmed up there are more, by max.warmup.replicas at most.
@@ -145,7 +144,7 @@ def standbys_as_asked(event: Rested) -> str | None:
     return None
 
 
-def warmups_as_marked(event: Rested) -> str | None:
+def warmups_as_marked(_: object, event: Rested) -> str | None:
     """Native members know which of their copies are warm-ups: those above what is asked for.
 
     JVM members, and their leaders, do not tell the two apart.
@@ -166,7 +165,7 @@ def warmups_as_marked(event: Rested) -> str | None:
     return None
 
 
-def standby_elsewhere(event: Rested) -> str | None:
+def standby_elsewhere(_: object, event: Rested) -> str | None:
     """No copy is on the process that runs the task, and none twice on one process."""
     if event.standbys is None:
         return None
@@ -179,50 +178,32 @@ def standby_elsewhere(event: Rested) -> str | None:
     return None
 
 
-def warmups_end(event: Drained) -> str | None:
+def warmups_end(_: object, event: Drained) -> str | None:
     """Warm-ups are promoted within the bound of rebalances, after which the group is at rest."""
     if event.rounds <= event.bound:
         return None
     return f"follow-up rebalances do not end: {event.rounds} so far, {event.bound} are promised"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DimensionRule:
-    """A rule, and the kind of event that can break it."""
-
-    name: str
-    on: type
-    check: Callable[[Any], str | None]
-
-
 DIMENSION_RULES: Final = (
-    DimensionRule(name="revoked before given", on=Decided, check=revoked_before_given),
-    DimensionRule(name="reports what it holds", on=Decided, check=reports_what_it_holds),
-    DimensionRule(name="form fits the report", on=Decided, check=form_fits_report),
-    DimensionRule(name="own answer", on=Followed, check=gets_its_own_answer),
-    DimensionRule(name="routes as decided", on=Followed, check=routes_as_decided),
-    DimensionRule(name="endpoints at rest", on=Rested, check=endpoints_at_rest),
-    DimensionRule(name="owners at rest", on=Rested, check=owners_at_rest),
-    DimensionRule(name="standbys as asked", on=Rested, check=standbys_as_asked),
-    DimensionRule(name="warm-ups as marked", on=Rested, check=warmups_as_marked),
-    DimensionRule(name="standby elsewhere", on=Rested, check=standby_elsewhere),
-    DimensionRule(name="warm-ups end", on=Drained, check=warmups_end),
+    Checker("revoked before given", revoked_before_given, (Decided,)),
+    Checker("reports what it holds", reports_what_it_holds, (Decided,)),
+    Checker("form fits the report", form_fits_report, (Decided,)),
+    Checker("own answer", gets_its_own_answer, (Followed,)),
+    Checker("routes as decided", routes_as_decided, (Followed,)),
+    Checker("endpoints at rest", endpoints_at_rest, (Rested,)),
+    Checker("owners at rest", owners_at_rest, (Rested,)),
+    Checker("standbys as asked", standbys_as_asked, (Rested,)),
+    Checker("warm-ups as marked", warmups_as_marked, (Rested,)),
+    Checker("standby elsewhere", standby_elsewhere, (Rested,)),
+    Checker("warm-ups end", warmups_end, (Drained,)),
 )
 """Every rule of a group with dimensions, in the order in which they are asked."""
 
 
-def check_dimensions(
-    happening: Happening, rules: Iterable[DimensionRule] = DIMENSION_RULES
-) -> list[Broken]:
+def check_dimensions(happening: Happening) -> list[Broken]:
     """Check one event by every rule."""
-    kind = type(happening)
-    broken = []
-    for rule in rules:
-        if rule.on is kind:
-            sentence = rule.check(happening)
-            if sentence is not None:
-                broken.append(Broken(rule=rule.name, at_ms=happening.at_ms, sentence=sentence))
-    return broken
+    return check_event(None, happening, DIMENSION_RULES)
 
 
 def _must_route(member: AtRest, event: Rested) -> bool:

@@ -4,11 +4,11 @@ import random
 from dataclasses import replace
 
 from probing import RELEASES, Release
+from system_tests.engine import OptionError, Scheduler
 from system_tests.sim.known_issues import Shape, known_issues
-from system_tests.sim.plan import NATIVE, BounceOptions, OptionError
+from system_tests.sim.plan import NATIVE, BounceOptions
 from system_tests.sim.world.behaviour import behaviour_of, find_program
 from system_tests.sim.world.dimensions import draw_dimensions
-from system_tests.sim.world.scheduler import Scheduler
 from system_tests.topology_changes import ChangeKind
 
 _DRAWS = 10_000

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from encoding import HostInfo, TaskId, TopicPartition
 from system_tests.coordinator import GroupEvent
+from system_tests.sim.level_events import Adopted, Finalized, Looked
 
 Partitions = tuple[TopicPartition, ...]
 LOSES_DISK = "loses its state directory"
@@ -297,6 +298,9 @@ Happening = (
     | Took
     | Gave
     | Rejoined
+    | Adopted
+    | Looked
+    | Finalized
     | Settled
     | Unsettled
     | Happened
@@ -322,3 +326,4 @@ class Cause:
     LOST = "lost"
     RETRY = "retry"
     FORCED = "forced"
+    LEVELS = "levels"

@@ -13,8 +13,8 @@ A generation is counted from the first settled group on, under the first cause t
 from collections.abc import Iterable, Sequence
 
 from system_tests.coordinator import EventKind, GroupEvent
+from system_tests.engine import Broken
 from system_tests.rebalances import Rebalances
-from system_tests.sim.checkers import Broken
 from system_tests.sim.events import Cause, Happening, Settled, Unsettled
 
 _MEMBERSHIP, _VERSION, _FOLLOWUP = "membership", "version", "followup"

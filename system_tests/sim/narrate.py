@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from probing.features import FinalizedLevels
 from system_tests.coordinator import EventKind, GroupEvent
 from system_tests.pauses import longest_pause, pause_numbers
-from system_tests.sim.bounce import Outcome
+from system_tests.sim.bounce import BounceOutcome
 from system_tests.sim.events import (
     Answered,
     Ended,
@@ -20,17 +21,27 @@ from system_tests.sim.events import (
     Wrote,
 )
 from system_tests.sim.known_issues import not_modelled
+from system_tests.sim.level_events import Adopted, Finalized, Looked
 from system_tests.sim.world.behaviour import find_program
 from system_tests.topology_changes import TopologyChange
 from system_tests.trace import LEGEND, LaneNarrator, Symbol, TraceLine, format_header, format_line
+
+Lines = dict[type, Callable[[Any, Any], Iterator[TraceLine]]]
+"""Type of an event -> the method of a narrator that makes its lines."""
+
+
+def level_text(levels: FinalizedLevels) -> str:
+    """Return finalized levels with their epoch."""
+    listed = ", ".join(f"{name}={level}" for name, level in sorted(levels.levels.items()))
+    return f"{listed or 'no levels'} at epoch {levels.epoch}"
 
 
 class Narrator(LaneNarrator):
     """Makes lines of events; keeps what each thread wrote for the line of its generation."""
 
-    def __init__(self, lanes: Sequence[str]) -> None:
+    def __init__(self, lanes: Sequence[str], lines: Lines | None = None) -> None:
         """Begin with all threads down."""
-        super().__init__(lanes, _TELLERS)
+        super().__init__(lanes, lines or GROUP_LINES)
         self._wrote: dict[str, str] = {}
 
     def started(self, event: Started) -> Iterator[TraceLine]:
@@ -107,6 +118,21 @@ class Narrator(LaneNarrator):
         text = f"{event.thread} {event.text}" if event.thread else event.text
         yield self.line(event.at_ms, text)
 
+    def adopted(self, event: Adopted) -> Iterator[TraceLine]:
+        """The epoch that a thread goes by."""
+        yield self.line(event.at_ms, f"{event.thread} uses {level_text(event.levels)}")
+
+    def looked(self, event: Looked) -> Iterator[TraceLine]:
+        """A line where a thread asks for a rebalance for new levels."""
+        if event.asks:
+            what = f"{event.thread} asks for a rebalance"
+            found = f"{event.broker} has {level_text(event.levels)}"
+            yield self.line(event.at_ms, f"{what}: {found}")
+
+    def finalized(self, event: Finalized) -> Iterator[TraceLine]:
+        """New levels, and why."""
+        yield self.line(event.at_ms, f"finalized: {level_text(event.levels)}  {event.why}")
+
     def group_event(self, event: GroupEvent) -> Iterator[TraceLine]:
         """What the coordinator does by itself."""
         match event.kind:
@@ -120,7 +146,7 @@ class Narrator(LaneNarrator):
                 pass
 
 
-_TELLERS: dict[type, Callable[[Narrator, Any], Iterator[TraceLine]]] = {
+GROUP_LINES: Lines = {
     Started: Narrator.started,
     Ended: Narrator.ended,
     Wrote: Narrator.wrote,
@@ -129,6 +155,9 @@ _TELLERS: dict[type, Callable[[Narrator, Any], Iterator[TraceLine]]] = {
     Took: Narrator.took,
     Settled: Narrator.settled,
     Unsettled: Narrator.unsettled,
+    Adopted: Narrator.adopted,
+    Looked: Narrator.looked,
+    Finalized: Narrator.finalized,
     Happened: Narrator.happened,
     GroupEvent: Narrator.group_event,
 }
@@ -150,7 +179,7 @@ def trace_lines(
     return [LEGEND, format_header(lanes), *body]
 
 
-def outcome_lines(outcome: Outcome) -> list[str]:
+def outcome_lines(outcome: BounceOutcome) -> list[str]:
     """Return the trace and the verdict as text, and the replay command of a failure."""
     path = outcome.plan.text
     counted, cost = outcome.rebalances, outcome.cost
@@ -183,18 +212,18 @@ def outcome_lines(outcome: Outcome) -> list[str]:
     else:
         known = f" (known Kafka issues: {', '.join(outcome.known)})" if outcome.known else ""
         lines.append(f"bad: {path}, seed {outcome.options.seed}{known}")
-        lines.append(f"replay: {replay_command(outcome)}")
+        lines.append(f"replay: {outcome.replay}")
     return lines
 
 
-def _change(change: TopologyChange, outcome: Outcome) -> str:
+def _change(change: TopologyChange, outcome: BounceOutcome) -> str:
     """The change of the topology, and what was drawn of it."""
     protocol = "cooperative" if outcome.options.dimensions.cooperative else "eager"
     members = "static" if outcome.options.static else "dynamic"
     return f"{change.text}; members {protocol} and {members}"
 
 
-def _drawn(outcome: Outcome) -> str:
+def _drawn(outcome: BounceOutcome) -> str:
     """What `--draw all` decided."""
     drawn, moves = outcome.options.dimensions, ""
     if drawn.moves:
@@ -213,31 +242,12 @@ def _drawn(outcome: Outcome) -> str:
     )
 
 
-def replay_command(outcome: Outcome) -> str:
-    """Return the command that runs exactly this again."""
-    asked = outcome.asked
-    parts = [f"rolling-bounce simulate --seed {asked.seed}"]
-    parts += [f"--from {asked.old}"] if asked.old else []
-    parts += [f"--to {asked.new}"] if asked.new else []
-    parts.append(f"--members {asked.members} --threads {asked.threads}")
-    parts += [f"--partitions {asked.partitions}"]
-    parts += ["--static"] if asked.static else []
-    parts += [f"--faults {','.join(sorted(asked.faults))}"] if asked.faults else []
-    parts += ["--draw all"] if asked.draw_all else []
-    parts += ["--draw topology"] if asked.draw_topology else []
-    parts += [f"--topology {asked.topology}"] if asked.topology else []
-    parts += ["--wait-for-sessions"] if asked.waits_for_sessions else []
-    parts += ["--offline"] if asked.offline else []
-    parts += ["--force"] if asked.force else []
-    return " ".join(parts)
-
-
 def not_modelled_of(old: str, new: str) -> tuple[str, ...]:
     """Return `not_modelled` of two programs by name."""
     return not_modelled(find_program(old), find_program(new))
 
 
-def outcome_document(outcome: Outcome) -> dict[str, object]:
+def outcome_document(outcome: BounceOutcome) -> dict[str, object]:
     """Return one bounce as JSON-compatible values with stable keys."""
     drawn: dict[str, object] = {}
     if outcome.asked.draw_all:
@@ -274,5 +284,5 @@ def outcome_document(outcome: Outcome) -> dict[str, object]:
             "longest": pause_numbers(longest_pause(outcome.pauses)),
             "beyond": sum(not pause.is_within for pause in outcome.pauses),
         },
-        "replay": replay_command(outcome),
+        "replay": outcome.replay,
     }

@@ -23,8 +23,8 @@ from typing import Any, Final
 
 from encoding import TopicPartition
 from system_tests.coordinator import EventKind, GroupEvent
+from system_tests.engine import Broken
 from system_tests.pauses import PartitionPause, PauseBound, Stopped
-from system_tests.sim.checkers import Broken
 from system_tests.sim.events import (
     Answered,
     Ended,

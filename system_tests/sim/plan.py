@@ -7,6 +7,7 @@ from typing import Any
 
 from probing import Bounce, RebalanceProtocol, Release
 from probing.upgrades import former_answer_is_unreadable
+from system_tests.engine import OptionError
 from system_tests.sim.known_issues import path_between
 from system_tests.sim.world.behaviour import behaviour_of, find_program
 from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions
@@ -18,10 +19,6 @@ FAULTS = ("drop", "duplicate", "delay", "pause", "slow", "crash", "leader", "coo
 killed; the leader killed; the coordinator moved; a state directory lost."""
 NATIVE = "native"
 _EAGER_PIN = "2.3"
-
-
-class OptionError(ValueError):
-    """The options do not fit together; the message says what does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +78,24 @@ class BounceOptions:
         if self.topology is None:
             return None
         return TopologyChange(kind=self.topology, carries_both=self.carries_both)
+
+    @property
+    def replay(self) -> str:
+        """The command that runs exactly this again."""
+        parts = [f"rolling-bounce simulate --seed {self.seed}"]
+        parts += [f"--from {self.old}"] if self.old else []
+        parts += [f"--to {self.new}"] if self.new else []
+        parts.append(f"--members {self.members} --threads {self.threads}")
+        parts += [f"--partitions {self.partitions}"]
+        parts += ["--static"] if self.static else []
+        parts += [f"--faults {','.join(sorted(self.faults))}"] if self.faults else []
+        parts += ["--draw all"] if self.draw_all else []
+        parts += ["--draw topology"] if self.draw_topology else []
+        parts += [f"--topology {self.topology}"] if self.topology else []
+        parts += ["--wait-for-sessions"] if self.waits_for_sessions else []
+        parts += ["--offline"] if self.offline else []
+        parts += ["--force"] if self.force else []
+        return " ".join(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,13 +4,11 @@ Known limit of the rules: once no live member has the new form, the group rememb
 leader does, or two processes do. Where that is not so, units may return to the old form.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from encoding import TaskId
-from system_tests.sim.checkers import Broken
-from system_tests.sim.events import Answered, Happening, Settled, Took
+from system_tests.engine import Checker, Finished
+from system_tests.sim.events import Answered, Settled, Took
 from system_tests.sim.topology_evidence import TopologyEvidence
 from system_tests.topology_changes import NEW_VERSION, OLD_VERSION
 
@@ -20,7 +18,7 @@ def runs_what_it_carries(evidence: TopologyEvidence, event: Answered) -> str | N
     for answer in event.answers:
         for task in answer.tasks:
             versions = evidence.forms[task.subtopology].versions
-            if {*versions}.isdisjoint(evidence.versions(answer)):
+            if {*versions}.isdisjoint(evidence.joined_versions(answer)):
                 return f"{answer.thread} is given {_named(evidence, task)}, which it cannot run"
     return None
 
@@ -111,7 +109,7 @@ def few_rebalances(evidence: TopologyEvidence, event: Settled) -> str | None:
     return f"the group rests after {evidence.rebalances} rebalances, and {most} are promised"
 
 
-def ends_as_new(evidence: TopologyEvidence) -> str | None:
+def ends_as_new(evidence: TopologyEvidence, _: Finished) -> str | None:
     """After the last step exactly the tasks of the new topology run.
 
     Members that carry both topologies run a removed subtopology until programs without it come.
@@ -139,52 +137,14 @@ def _named(evidence: TopologyEvidence, task: TaskId) -> str:
     return f"{form.topic}-{task.partition} of topology version {versions}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyRule:
-    """A rule, and the kind of event that can break it; None: the end of the bounce."""
-
-    name: str
-    on: type | None
-    check: Callable[..., str | None]
-
-
 TOPOLOGY_RULES: Final = (
-    TopologyRule(name="runs what it carries", on=Answered, check=runs_what_it_carries),
-    TopologyRule(name="one form", on=Took, check=one_form),
-    TopologyRule(name="no return", on=Took, check=no_return),
-    TopologyRule(name="owner where possible", on=Settled, check=owner_where_possible),
-    TopologyRule(name="switches together", on=Took, check=switches_together),
-    TopologyRule(name="keeps a share", on=Settled, check=keeps_a_share),
-    TopologyRule(name="few rebalances", on=Settled, check=few_rebalances),
-    TopologyRule(name="ends as new", on=None, check=ends_as_new),
+    Checker("runs what it carries", runs_what_it_carries, (Answered,)),
+    Checker("one form", one_form, (Took,)),
+    Checker("no return", no_return, (Took,)),
+    Checker("owner where possible", owner_where_possible, (Settled,)),
+    Checker("switches together", switches_together, (Took,)),
+    Checker("keeps a share", keeps_a_share, (Settled,)),
+    Checker("few rebalances", few_rebalances, (Settled,)),
+    Checker("ends as new", ends_as_new, (Finished,)),
 )
 """Every rule of a change of the topology, in the order in which they are asked."""
-
-
-def check_topologies(
-    trace: Iterable[Happening], evidence: TopologyEvidence, *, has_ended: bool
-) -> list[Broken]:
-    """Check every event of a trace, from its first, by every rule.
-
-    Args:
-        trace: of a bounce.
-        evidence: without any event.
-        has_ended: the group rested after the last step.
-    """
-    broken: list[Broken] = []
-    at_ms = 0
-    for event in trace:
-        at_ms = event.at_ms
-        for rule in TOPOLOGY_RULES:
-            if rule.on is type(event):
-                _note(broken, rule, rule.check(evidence, event), at_ms)
-        evidence.add(event)
-    for rule in TOPOLOGY_RULES:
-        if rule.on is None and has_ended:
-            _note(broken, rule, rule.check(evidence), at_ms)
-    return broken
-
-
-def _note(broken: list[Broken], rule: TopologyRule, sentence: str | None, at_ms: int) -> None:
-    if sentence is not None:
-        broken.append(Broken(rule=rule.name, at_ms=at_ms, sentence=sentence))

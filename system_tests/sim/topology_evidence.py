@@ -4,18 +4,18 @@ The oracle knows the programs and follows the trace; it does not use the tables 
 have the numbers of the change (`forms_of`); a *unit* is a partition of a family of forms.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from encoding import TaskId
+from encoding import TaskId, TopicPartition
 from system_tests.coordinator import EventKind, GroupEvent
+from system_tests.sim.checkers import Evidence
 from system_tests.sim.events import (
     LOSES_DISK,
     Answer,
     Answered,
     Ended,
-    Gave,
     Happened,
     Happening,
     Settled,
@@ -29,8 +29,8 @@ _Unit = tuple[str, int]
 
 
 @dataclass(slots=True, kw_only=True)
-class TopologyEvidence:
-    """What a trace says of the change up to a point.
+class TopologyEvidence(Evidence):
+    """What a trace says of the change up to a point; members and tasks as for every group.
 
     Attributes:
         forms: of the change; partitions: of each topic.
@@ -38,8 +38,7 @@ class TopologyEvidence:
         is_reliable: every live member gets its answers in time.
         carries: thread -> versions of the topology; joined_with: member id -> likewise, when it
             joined. A thread that was started again may have an older member in the group still.
-        up: threads that run; members: member ids in the group; member_ids: thread -> its id.
-        tasks: thread -> active tasks.
+        up: threads that run.
         reached: a leader has answered a group whose members want the new version.
         remembering: processes that took an answer since.
         generations: that were reached -> whether `reached` held.
@@ -49,6 +48,7 @@ class TopologyEvidence:
         held_back: not all members of the last generation carry the new version, but all the old.
     """
 
+    task_of: Mapping[TopicPartition, TaskId] = field(default_factory=dict)
     forms: Sequence[Form]
     partitions: int
     most_rebalances: int | None = None
@@ -56,9 +56,6 @@ class TopologyEvidence:
     carries: dict[str, tuple[int, ...]] = field(default_factory=dict)
     joined_with: dict[str, tuple[int, ...]] = field(default_factory=dict)
     up: set[str] = field(default_factory=set)
-    members: set[str] = field(default_factory=set)
-    member_ids: dict[str, str] = field(default_factory=dict)
-    tasks: dict[str, frozenset[TaskId]] = field(default_factory=dict)
     reached: bool = False
     remembering: set[str] = field(default_factory=set)
     generations: dict[int, bool] = field(default_factory=dict)
@@ -71,7 +68,7 @@ class TopologyEvidence:
         """Return the family and the partition of a task."""
         return self.forms[task.subtopology].topic, task.partition
 
-    def versions(self, answer: Answer) -> tuple[int, ...]:
+    def joined_versions(self, answer: Answer) -> tuple[int, ...]:
         """Return the versions that a member joined with."""
         return self.joined_with.get(answer.member_id, self.carries[answer.thread])
 
@@ -93,12 +90,9 @@ class TopologyEvidence:
             if any(self.unit(task)[0] in changed for task in self.tasks.get(thread, ()))
         }
 
-    def in_group(self, thread: str) -> bool:
-        """Whether a thread is a member now."""
-        return self.member_ids.get(thread, "") in self.members
-
     def add(self, happening: Happening) -> None:
         """Add the next event."""
+        Evidence.add(self, happening)
         taker = _TAKERS.get(type(happening))
         if taker is not None:
             taker(self, happening)
@@ -116,13 +110,12 @@ def _take_started(evidence: TopologyEvidence, event: Started) -> None:
 
 def _take_ended(evidence: TopologyEvidence, event: Ended) -> None:
     evidence.up.discard(event.thread)
-    evidence.tasks.pop(event.thread, None)
     evidence.holders.discard(event.thread)
 
 
 def _take_answered(evidence: TopologyEvidence, event: Answered) -> None:
     threads = [answer.thread for answer in event.answers]
-    programs = [{*evidence.versions(answer)} for answer in event.answers]
+    programs = [{*evidence.joined_versions(answer)} for answer in event.answers]
     live: set[int] = set().union(*programs)
     common = set.intersection(*programs)
     is_held_back = bool(common) and max(common) < max(live)
@@ -140,18 +133,11 @@ def _take_answered(evidence: TopologyEvidence, event: Answered) -> None:
 
 
 def _take_took(evidence: TopologyEvidence, event: Took) -> None:
-    evidence.member_ids[event.thread] = event.member_id
-    evidence.tasks[event.thread] = frozenset(event.active_tasks)
     if not event.failure and evidence.generations.get(event.generation):
         evidence.remembering.add(process_of(event.thread))
     for task in event.active_tasks:
         if evidence.reached and OLD_VERSION not in evidence.forms[task.subtopology].versions:
             evidence.ran_new.add(evidence.unit(task))
-
-
-def _take_gave(evidence: TopologyEvidence, event: Gave) -> None:
-    tasks = evidence.tasks.get(event.thread, frozenset())
-    evidence.tasks[event.thread] = tasks.difference(event.tasks)
 
 
 def _take_happened(evidence: TopologyEvidence, event: Happened) -> None:
@@ -165,20 +151,11 @@ def _take_settled(evidence: TopologyEvidence, _: Settled) -> None:
 
 
 def _take_group_event(evidence: TopologyEvidence, event: GroupEvent) -> None:
-    match event.kind:
-        case EventKind.GENERATION_COMPLETED:
-            evidence.members = set(event.members)
-            evidence.rebalances += 1
-        case EventKind.GROUP_RELOADED:
-            evidence.members = set(event.members)
-        case EventKind.MEMBER_JOINED | EventKind.MEMBER_REPLACED:
-            evidence.members.add(event.member_id)
-            thread = event.member_id.rpartition("-")[0].removesuffix(INSTANCE)
-            evidence.joined_with[event.member_id] = evidence.carries[thread]
-        case EventKind.MEMBER_LEFT | EventKind.MEMBER_EXPIRED | EventKind.MEMBER_FENCED:
-            evidence.members.discard(event.member_id)
-        case _:
-            pass
+    if event.kind is EventKind.GENERATION_COMPLETED:
+        evidence.rebalances += 1
+    elif event.kind in (EventKind.MEMBER_JOINED, EventKind.MEMBER_REPLACED):
+        thread = event.member_id.rpartition("-")[0].removesuffix(INSTANCE)
+        evidence.joined_with[event.member_id] = evidence.carries[thread]
 
 
 _TAKERS: dict[type, Callable[[TopologyEvidence, Any], None]] = {
@@ -186,7 +163,6 @@ _TAKERS: dict[type, Callable[[TopologyEvidence, Any], None]] = {
     Ended: _take_ended,
     Answered: _take_answered,
     Took: _take_took,
-    Gave: _take_gave,
     Happened: _take_happened,
     Settled: _take_settled,
     GroupEvent: _take_group_event,

@@ -39,6 +39,7 @@ from encoding import (
     encode_subscription,
 )
 from probing import find_release
+from system_tests.support.stock_consumer import StockConsumer
 
 TOPIC = "orders"
 PARTITIONS = 6
@@ -190,7 +191,7 @@ class HostileMember:
         """Join, or rejoin, with these bytes."""
         self._writer.blob = blob
         if self._consumer is None:
-            self._consumer = KafkaConsumer(
+            self._consumer = StockConsumer(
                 TOPIC,
                 **_CLIENT,
                 bootstrap_servers=self._servers,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assignor.rebalance import routing_view
 from assignor.rebalance.leader import boundary
+from assignor.rebalance.leader.parts import routing_views
 from encoding import EncodeError, HostInfo, TaskOffsetSums, decode_subscription, encode_subscription
 from fuzz import led_groups
 from fuzz.led_groups import TASKS, lead_any_group, led_seeds
@@ -71,7 +71,7 @@ def test_an_epoch_that_passes_the_boundary_is_a_finding(monkeypatch):
     data = hostile(native=replace(native, view_epoch=2**63 - 1))
     lead_any_group(data)
     monkeypatch.setattr(boundary, "_native", lambda value, _: value)
-    monkeypatch.setattr(routing_view, "HIGHEST_REPORTED", 2**64)
+    monkeypatch.setattr(routing_views, "HIGHEST_REPORTED", 2**64)
     with pytest.raises(Finding, match=r"the leader does not fail.*member x"):
         lead_any_group(data)
 
@@ -81,7 +81,7 @@ def test_an_endpoint_that_passes_the_boundary_is_a_finding(monkeypatch, endpoint
     data = hostile(user_endpoint=endpoint)
     lead_any_group(data)
     monkeypatch.setattr(boundary, "parse_endpoint", trusting)
-    monkeypatch.setattr(routing_view, "parse_endpoint", trusting)
+    monkeypatch.setattr(routing_views, "parse_endpoint", trusting)
     with pytest.raises(Finding, match=r"the leader does not fail.*member x"):
         lead_any_group(data)
 

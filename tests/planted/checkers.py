@@ -3,7 +3,7 @@
 from typing import Final
 
 from system_tests.cluster import KRAFT_RULES
-from system_tests.levels.checkers import LEVEL_RULES
+from system_tests.levels import LEVEL_RULES
 from system_tests.sim import DIMENSION_RULES, SAFETY, TOPOLOGY_RULES
 from tests.planted.faults import Fault, read_faults
 from tests.planted.results import read_results
@@ -14,7 +14,7 @@ CHECKERS: Final = {
     "every group": (*(rule.name for rule in SAFETY), *LIVENESS),
     "groups with dimensions": tuple(rule.name for rule in DIMENSION_RULES),
     "changed topologies": tuple(rule.name for rule in TOPOLOGY_RULES),
-    "groups whose levels change": tuple(LEVEL_RULES),
+    "groups whose levels change": tuple(rule.name for rule in LEVEL_RULES),
     "clusters": tuple(rule.name for rule in KRAFT_RULES),
 }
 """What is simulated -> the names of its checkers."""

@@ -6,7 +6,8 @@ from assignor.adapters.membership.rejoin_timer import FollowupTimer
 from assignor.adapters.membership.reports import Reporter
 from assignor.logs import line_logger
 from assignor.observe import AnswerRefused, RejoinRequested
-from assignor.rebalance import AskAgain, DropRejoin, End, Rejoin, RejoinLater, Report, Step
+from assignor.rebalance import AskAgain, End, Rejoin, RejoinLater, Step
+from probing import ClearSchedule, ReportError
 
 _log = line_logger(__name__)
 
@@ -88,11 +89,11 @@ class Followups:
                 self._rejoin(step)
             case RejoinLater(delay_ms=delay_ms) if self.timer is not None:
                 self.timer.schedule(delay_ms)
-            case DropRejoin() if self.timer is not None:
+            case ClearSchedule() if self.timer is not None:
                 self.timer.clear()
-            case Report() if taken.asks_for_shutdown:
+            case ReportError() if taken.asks_for_shutdown:
                 _log.info("the whole group was asked to stop, as request_shutdown does (KIP-671)")
-            case Report(why=why):
+            case ReportError(why=why):
                 self._reporter.report(why)
             case AskAgain(why=why, wait_ms=wait_ms):
                 why, self._replaced = self._replaced or why, ""

@@ -162,15 +162,14 @@ def _leader_verdict(sizes: Sequence[EncodingSize], protocol: Sequence[int], limi
     full, reference = by_name["native_full"], by_name["native_reference"]
     rows = zip(full.subscriptions, full.assignments, reference.assignments, protocol, strict=True)
     _, warning = fit_group(
-        [
-            MemberBytes(
-                member_id=f"member {number:07}",
+        {
+            f"member {number:07}": MemberBytes(
                 subscription=subscription,
                 answer_by_form={ViewForm.FULL: with_view, ViewForm.REFERENCE: without},
                 protocol=extra,
             )
             for number, (subscription, with_view, without, extra) in enumerate(rows)
-        ],
+        },
         limit=limit,
     )
     return warning and f"while no member has the routing view, {warning}"

@@ -7,7 +7,6 @@ planned, or that is larger than a program can reasonably be is refused with its 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from assignor.errors import TaskAssignmentError
 from assignor.topology import (
@@ -31,26 +30,20 @@ MOST_NEW_TASKS = 10_000
 _TIMES_OWN = 4
 
 
-@dataclass(slots=True)
 class Admission:
     """The programs that are admitted so far; the leader's own is, whatever it contains.
 
-    Attributes:
+    Args:
         own: subtopologies of the leader, or of the group beside JVM members.
         partition_counts: external topic -> number of partitions; others are not known.
     """
 
-    own: Sequence[Subtopology]
-    partition_counts: Mapping[str, int]
-    _parts: dict[bytes, Subtopology] = field(init=False)
-    _counts: Mapping[str, int] = field(init=False)
-    _most_tasks: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._parts = {content_fingerprint(part): part for part in self.own}
+    def __init__(self, own: Sequence[Subtopology], partition_counts: Mapping[str, int]) -> None:
+        self._partition_counts = partition_counts
+        self._parts = {content_fingerprint(part): part for part in own}
         # The error of an own topology that cannot be planned is raised when it is planned.
         self._counts = self._planned(self._parts.values())[0] or {}
-        self._most_tasks = max(MOST_NEW_TASKS, _TIMES_OWN * _tasks(self.own, self._counts))
+        self._most_tasks = max(MOST_NEW_TASKS, _TIMES_OWN * _tasks(own, self._counts))
 
     def admit(self, carried: CarriedTopologies) -> str:
         """Return why a program is refused; empty: it is admitted."""
@@ -83,14 +76,14 @@ class Admission:
 
     def _planned(self, parts: Iterable[Subtopology]) -> tuple[Mapping[str, int] | None, str]:
         try:
-            return source_counts(tuple(parts), self.partition_counts)[0], ""
+            return source_counts(tuple(parts), self._partition_counts)[0], ""
         except TaskAssignmentError as error:
             return None, str(error)
 
     def _too_wide(self, parts: Iterable[Subtopology]) -> str:
         for part in parts:
             for topic in part.repartition_topics:
-                most = max(MOST_NEW_PARTITIONS, self.partition_counts.get(topic.name, 0))
+                most = max(MOST_NEW_PARTITIONS, self._partition_counts.get(topic.name, 0))
                 if topic.partitions is not None and topic.partitions > most:
                     return (
                         f"its repartition topic {topic.name} has {topic.partitions:,} partitions,"

@@ -5,9 +5,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
 
-from assignor.rebalance.forms.reports import TopologyReport
 from assignor.topology import CarriedTopologies, Subtopology
-from encoding import TaskId
+from encoding import NativeSubscription, TaskId
 
 ASKS_MOST: Final = 2
 """Consecutive rebalances in which tasks wait for asked members; a member that crashes and comes
@@ -28,15 +27,15 @@ class Asked:
     times: int
     generation: int
 
-    def missed(self, report: TopologyReport) -> int:
+    def missed(self, native: NativeSubscription) -> int:
         """Return how many of these answers it did not take; 0 if it took the last one.
 
-        A member that does not tell which answer it took last counts as one that took it.
+        A member whose layout does not tell which answer it took last counts as one that took it.
         """
         took = (
-            report.taken_generation is None
+            not native.carries("owned_generation")
             or self.generation == _UNKNOWN
-            or report.taken_generation >= self.generation
+            or native.owned_generation >= self.generation
         )
         return 0 if took else self.times
 

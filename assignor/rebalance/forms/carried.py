@@ -24,21 +24,16 @@ _MOST_RETENTION_MS = 2**53
 
 
 @lru_cache(maxsize=64)  # every member of a process has the same topology
-def fingerprint(subtopologies: tuple[Subtopology, ...]) -> bytes:
-    """Return 8 bytes that are equal for equal topologies; empty without a topology."""
-    if not subtopologies:
-        return b""
-    text = "\n".join(repr(subtopology) for subtopology in subtopologies)
-    return blake2b(text.encode(), digest_size=8).digest()
-
-
-@lru_cache(maxsize=64)
 def program_fingerprint(carried: CarriedTopologies) -> bytes:
-    """Return the fingerprint of all that a program carries; of one topology: of that topology."""
-    topology = fingerprint(carried.subtopologies)
-    if len(carried.all_versions) <= 1:
-        return topology
-    text = topology + repr(carried.versions).encode()
+    """Return 8 bytes that are equal for equal programs; empty without a topology.
+
+    Of a program with one version of a topology they are the same in each version.
+    """
+    if not carried.subtopologies:
+        return b""
+    text = "\n".join(map(repr, carried.subtopologies)).encode()
+    if len(carried.all_versions) > 1:
+        text = blake2b(text, digest_size=8).digest() + repr(carried.versions).encode()
     return blake2b(text, digest_size=8).digest()
 
 

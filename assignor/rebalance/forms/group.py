@@ -5,23 +5,28 @@ does, and appends those that only other members have, in the order in which it f
 Beside JVM members all members must have one topology, whose numbers hold.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from assignor.rebalance.forms.admission import Admission
-from assignor.rebalance.forms.asking import ASKS_MOST, Asked, TopologyMemory, asked_now
-from assignor.rebalance.forms.numbering import MemberForms, Numbering, numbered
-from assignor.rebalance.forms.programs import ProgramKey, Programs, key_of, read_programs
-from assignor.rebalance.forms.reports import NOTHING_REACHED, TopologyReport
+from assignor.rebalance.forms.asking import ASKS_MOST, TopologyMemory, asked_now
+from assignor.rebalance.forms.numbering import Numbering, numbered
+from assignor.rebalance.forms.programs import Programs, contents_of, read_programs
+from assignor.rebalance.forms.reports import (
+    ProgramKey,
+    has_valid_version,
+    key_of,
+    reached_of,
+    report_of,
+)
 from assignor.topology import (
-    HIGHEST_VERSION,
     CarriedTopologies,
     Subtopology,
     content_fingerprint,
     exclusive_topics,
     with_sinks,
 )
-from encoding import TaskId, shown
+from encoding import Subscription, TaskId, shown
 from probing import topologies
 from probing.rules import first
 from probing.topologies import Carrier, MemberNumbers, Reached, Treatment, greatest
@@ -35,13 +40,11 @@ class GroupTopologies:
         is_mixed: members have different topologies, or carry several versions.
         numbering: every subtopology, by its number in the group.
         base_size: number of those of the leader, or of the JVM members' topology.
-        by_member: members that can be given tasks.
+        table: the numbers of each member's subtopologies, of the members that can be given tasks.
         refused: member id -> why it gets no tasks.
         asked: members that have to describe their topology first.
-        reused: numbers that were of another subtopology in the rebalance before.
-        retired: subtopologies that members could run in the rebalance before, and none can now.
         warnings: about contradicting descriptions of a program.
-        carriers: the members of `by_member`, for the rules.
+        carriers: the members that can be given tasks, for the rules.
         memory: for the next rebalance.
         ran: member id -> tasks, by its own numbers, that it ran until it was asked to describe its
             topology in the rebalance before; they are its tasks still.
@@ -50,13 +53,11 @@ class GroupTopologies:
     is_mixed: bool
     numbering: tuple[Subtopology, ...]
     base_size: int
-    by_member: Mapping[str, MemberForms]
+    table: Numbering
     refused: Mapping[str, str]
     asked: frozenset[str]
-    retired: tuple[Subtopology, ...]
     carriers: tuple[Carrier, ...]
     memory: TopologyMemory
-    reused: frozenset[int] = frozenset()
     warnings: tuple[str, ...] = ()
     ran: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
 
@@ -66,11 +67,10 @@ class GroupTopologies:
 
         Each has the sink topics of all members: they decide how wide repartition topics are.
         """
-        live = {form for forms in self.by_member.values() for form in forms.versions}
         parts = (
             part
             for part in self.numbering
-            if part.id < self.base_size or content_fingerprint(part) in live
+            if part.id < self.base_size or content_fingerprint(part) in self.table.live
         )
         return with_sinks(parts, self.memory.sinks)
 
@@ -78,17 +78,6 @@ class GroupTopologies:
     def waits_for_asked(self) -> bool:
         """Whether tasks stay where they are until the asked members have answered."""
         return bool(self.asked) and self.memory.asks <= ASKS_MOST
-
-    def asked_after(
-        self, ran: Mapping[str, tuple[TaskId, ...]], generation: int
-    ) -> "GroupTopologies":
-        """Return this with a memory of what the asked members ran.
-
-        Args:
-            ran: asked member -> tasks that it reports as running, by its own numbers.
-            generation: of this rebalance; -1 if unknown.
-        """
-        return replace(self, memory=replace(self.memory, ran=ran, asked_in=generation))
 
     @property
     def forms(self) -> tuple[bytes, ...]:
@@ -109,19 +98,19 @@ class GroupTopologies:
 
 def read_topologies(
     own: CarriedTopologies,
-    reports: Sequence[TopologyReport],
+    subscriptions: Mapping[str, Subscription],
     memory: TopologyMemory,
     *,
     leader_id: str | None,
     partition_counts: Mapping[str, int],
     generation: int = -1,
-    known: Mapping[bytes, Reached] = NOTHING_REACHED,
+    known: Mapping[bytes, Reached] | None = None,
 ) -> GroupTopologies:
     """Return who can run what.
 
     Args:
         own: what the leader carries.
-        reports: of every member whose subscription can be read.
+        subscriptions: of every member that can be read.
         memory: of the rebalance before.
         leader_id: member id of the leader, whose memory of reached versions is believed.
         partition_counts: external topic -> number of partitions; others are not known.
@@ -129,138 +118,79 @@ def read_topologies(
         known: what the leader remembers besides its subscription. Entries of forms that no member
             carries or remembers are not used: anyone who may write beside the levels adds them.
     """
-    group = _read_group(own, reports, memory, partition_counts)
-    base = group.base
-    treated = {report.member_id: group.treatment(report) for report in sorted(reports, key=_by_id)}
-    by_member = {
-        report.member_id: carried
-        for report in sorted(reports, key=_by_id)
-        if (carried := group.carried_by(report)) is not None
-        and treated[report.member_id][0] in {"carries", "jvm"}
+    subscriptions = dict(sorted(subscriptions.items()))
+    programs = read_programs(own, subscriptions, memory.described)
+    base = programs.base
+    refusals = _not_admitted(programs, subscriptions, memory, partition_counts)
+    treated = {
+        member: _treatment(programs, member, value, refusals, memory)
+        for member, value in subscriptions.items()
     }
+    accepted = {m: programs.by_member[m] for m, (how, _) in treated.items() if how in _ACCEPTED}
     asked = frozenset(member for member, (how, _) in treated.items() if how == "ask")
-    refused = {
-        report.member_id: f"{_versions_text(report)}: {treated[report.member_id][1]}"
-        for report in reports
-        if report.member_id not in by_member and report.member_id not in asked
-    }
-    is_mixed = bool(asked) or group.is_mixed({*by_member.values()})
-    table = numbered(base, by_member, memory.appended if base is own else (), memory.live)
+    refused = {member: why for member, (how, why) in treated.items() if how == "refuse"}
+    is_mixed = bool(asked) or _are_several(programs, accepted)
+    is_own = base is own
+    table = numbered(base, accepted, memory.appended if is_own else (), memory.live)
+    carriers = _carriers(accepted, subscriptions, table, leader_id, known or {})
     return GroupTopologies(
         is_mixed=is_mixed,
         numbering=table.numbering if is_mixed else base.subtopologies,
         base_size=len(base.subtopologies),
-        reused=table.reused,
-        retired=table.retired,
-        by_member=table.by_member,
+        table=table,
         refused=refused,
         asked=asked,
-        carriers=_carriers(reports, table.by_member, leader_id, known),
-        warnings=tuple(filter(None, group.programs.warnings)),
+        carriers=carriers,
+        warnings=tuple(filter(None, programs.warnings)),
         ran=memory.ran if generation in {-1, memory.asked_in + 1} else {},
         memory=TopologyMemory(
-            appended=table.numbering[len(base.subtopologies) :] if is_mixed and base is own else (),
-            described=group.remembered(),
+            appended=table.numbering[len(base.subtopologies) :] if is_mixed and is_own else (),
+            described=_described(programs, refusals),
             asked=asked_now(memory, asked, refused.keys(), generation),
+            ran={member: subscriptions[member].prev_tasks for member in sorted(asked)},
+            asked_in=generation if asked else -1,
             asks=memory.asks + 1 if asked else 0,
             live=table.live,
-            sinks=_sinks(table, is_mixed=is_mixed),
+            sinks=_sinks(carriers) if is_mixed else {},
         ),
     )
 
 
-def _sinks(table: Numbering, *, is_mixed: bool) -> dict[bytes, frozenset[str]]:
-    """Content of a subtopology -> topics that any member writes when it runs it."""
-    found: dict[bytes, frozenset[str]] = {}
-    for forms in table.by_member.values() if is_mixed else ():
-        for form, topics in forms.writes.items():
-            found[form] = topics | found.get(form, frozenset())
-    return found
+_ACCEPTED = frozenset({"carries", "jvm"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Group:
-    """What the rule for a member depends on besides its report."""
-
-    base: CarriedTopologies
-    key: ProgramKey
-    keys: frozenset[ProgramKey]
-    has_jvm: bool
-    programs: Programs
-    contradictions: Mapping[CarriedTopologies, str]
-    asked_before: Mapping[str, Asked]
-
-    def remembered(self) -> dict[ProgramKey, CarriedTopologies]:
-        """The programs of members, as they describe them; without those that contradict others."""
-        known = self.programs.described
-        return {
-            key: known[key]
-            for key in sorted(self.keys & known.keys())
-            if known[key] not in self.contradictions
-        }
-
-    def is_mixed(self, programs: Iterable[CarriedTopologies]) -> bool:
-        """Whether members have different topologies, or carry several versions."""
-        if len(self.keys | {self.key}) > 1 or len(self.base.all_versions) > 1:
-            return True
-        return any(_contents(carried) != _contents(self.base) for carried in programs)
-
-    def carried_by(self, report: TopologyReport) -> CarriedTopologies | None:
-        """What a member can run; None: the leader does not know it."""
-        return self.base if report.is_jvm else self.programs.by_member.get(report.member_id)
-
-    def treatment(self, report: TopologyReport) -> tuple[Treatment, str]:
-        """Return what the leader does with a member, and why."""
-        carried = self.carried_by(report)
-        fits = report.is_jvm or (
-            key_of(report, self.programs.own_key) == self.key
-            and (carried is None or _contents(carried) == _contents(self.base))
-        )
-        asked = self.asked_before.get(report.member_id)
-        numbers = MemberNumbers(
-            is_native=not report.is_jvm,
-            beside_jvm=self.has_jvm,
-            is_group_topology=fits,
-            is_described=carried is not None,
-            was_asked=asked is not None,
-            missed=0 if asked is None else asked.missed(report),
-            has_valid_version=_has_valid_version(report),
-            contradiction=self.contradictions.get(carried, "") if carried else "",
-        )
-        rule = first(topologies.TOPOLOGY_MEMBER_RULES, numbers)
-        return rule.says, rule.sentence(numbers)
-
-
-def _read_group(
-    own: CarriedTopologies,
-    reports: Sequence[TopologyReport],
+def _treatment(
+    programs: Programs,
+    member: str,
+    value: Subscription,
+    refusals: Mapping[CarriedTopologies, str],
     memory: TopologyMemory,
-    partition_counts: Mapping[str, int],
-) -> _Group:
-    """Read the programs of a group, choose the base, and check the others against it."""
-    has_jvm = any(report.is_jvm for report in reports)
-    programs = read_programs(own, reports, memory.described)
-    own_key = programs.own_key
-    keys = frozenset(key_of(r, own_key) for r in reports if r.is_native and _has_valid_version(r))
-    # JVM members were there first: they have the lowest version of the topology.
-    lowest = min(keys, key=lambda key: (key[1], key != own_key, key[0]), default=own_key)
-    group_key = lowest if has_jvm else own_key
-    base = programs.described.get(group_key, own)
-    return _Group(
-        base=base,
-        key=group_key,
-        keys=keys,
-        has_jvm=has_jvm,
-        programs=programs,
-        contradictions=_not_admitted(base, reports, programs, memory, partition_counts),
-        asked_before=memory.asked,
+) -> tuple[Treatment, str]:
+    """Return what the leader does with a member, and why."""
+    carried, asked = programs.by_member.get(member), memory.asked.get(member)
+    numbers = MemberNumbers(
+        is_native=value.native is not None,
+        beside_jvm=programs.has_jvm,
+        is_group_topology=value.native is None
+        or (
+            key_of(value, programs.own_key) == programs.base_key
+            and (carried is None or contents_of(carried) == contents_of(programs.base))
+        ),
+        is_described=carried is not None,
+        was_asked=asked is not None,
+        missed=0 if asked is None else asked.missed(report_of(value)),
+        has_valid_version=has_valid_version(value),
+        contradiction=refusals.get(carried, "") if carried else "",
     )
+    rule, native = first(topologies.TOPOLOGY_MEMBER_RULES, numbers), report_of(value)
+    name = shown(native.fingerprint.hex() or "none")
+    why = f"topology {name}, version {native.topology_version}: {rule.sentence(numbers)}"
+    return rule.says, why
 
 
 def _not_admitted(
-    base: CarriedTopologies,
-    reports: Sequence[TopologyReport],
     programs: Programs,
+    subscriptions: Mapping[str, Subscription],
     memory: TopologyMemory,
     partition_counts: Mapping[str, int],
 ) -> dict[CarriedTopologies, str]:
@@ -269,56 +199,68 @@ def _not_admitted(
     Of two programs that contradict each other, the one of more processes is admitted; of equally
     many, the one that was described in the rebalance before.
     """
-    processes: dict[CarriedTopologies, set[str]] = {}
-    first: dict[CarriedTopologies, str] = {}
-    for report in sorted(reports, key=_by_id):
-        carried = programs.by_member.get(report.member_id)
-        if carried is not None and carried != base:
-            processes.setdefault(carried, set()).add(report.process)
-            first.setdefault(carried, report.member_id)
+    processes: dict[CarriedTopologies, set[str]] = {}  # in the order of their first members
+    for member, value in subscriptions.items():
+        carried = programs.by_member.get(member)
+        if carried is not None and carried != programs.base:
+            processes.setdefault(carried, set()).add(str(value.process_id))
     remembered = set(memory.described.values())
-    ordered = sorted(processes, key=lambda c: (-len(processes[c]), c not in remembered, first[c]))
-    admission = Admission(own=base.subtopologies, partition_counts=partition_counts)
+    ordered = sorted(processes, key=lambda c: (-len(processes[c]), c not in remembered))
+    admission = Admission(own=programs.base.subtopologies, partition_counts=partition_counts)
     return {carried: why for carried in ordered if (why := admission.admit(carried))}
 
 
-def _contents(carried: CarriedTopologies) -> tuple[bytes, ...]:
-    return tuple(map(content_fingerprint, carried.subtopologies))
-
-
-def _by_id(report: TopologyReport) -> str:
-    return report.member_id
-
-
-def _has_valid_version(report: TopologyReport) -> bool:
-    return 1 <= report.version <= HIGHEST_VERSION
-
-
 def _carriers(
-    reports: Sequence[TopologyReport],
-    by_member: Mapping[str, MemberForms],
+    programs: Mapping[str, CarriedTopologies],
+    subscriptions: Mapping[str, Subscription],
+    table: Numbering,
     leader_id: str | None,
     known: Mapping[bytes, Reached],
 ) -> tuple[Carrier, ...]:
-    concerned = {form for forms in by_member.values() for form in forms.versions}
-    concerned |= {form for report in reports for form in report.reached}
-    added = {form: reached for form, reached in known.items() if form in concerned}
-    return tuple(
-        Carrier(
-            member_id=report.member_id,
-            process=report.process,
-            forms=by_member[report.member_id].versions,
-            reached=(
-                greatest(report.reached, added) if report.member_id == leader_id else report.reached
-            ),
-            leads=report.member_id == leader_id,
-            writes=by_member[report.member_id].writes,
+    reached = {m: reached_of(report_of(v).reached_versions) for m, v in subscriptions.items()}
+    concerned = table.live.union(*reached.values())
+    if leader_id in reached:
+        added = {form: entry for form, entry in known.items() if form in concerned}
+        reached[leader_id] = greatest(reached[leader_id], added)
+    carriers = []
+    for member, carried in programs.items():
+        rows = zip(contents_of(carried), carried.subtopologies, carried.versions, strict=True)
+        live = [row for row in rows if row[0] in table.live]
+        carriers.append(
+            Carrier(
+                member_id=member,
+                process=str(subscriptions[member].process_id),
+                forms={form: versions for form, _, versions in live},
+                reached=reached[member],
+                leads=member == leader_id,
+                writes={form: frozenset(part.sink_topics) for form, part, _ in live},
+            )
         )
-        for report in reports
-        if report.member_id in by_member
+    return tuple(carriers)
+
+
+def _sinks(carriers: tuple[Carrier, ...]) -> dict[bytes, frozenset[str]]:
+    """Content of a subtopology -> topics that any member writes when it runs it."""
+    found: dict[bytes, frozenset[str]] = {}
+    for carrier in carriers:
+        for form, topics in carrier.writes.items():
+            found[form] = topics | found.get(form, frozenset())
+    return found
+
+
+def _are_several(programs: Programs, accepted: Mapping[str, CarriedTopologies]) -> bool:
+    """Whether members have different topologies, or carry several versions."""
+    if len(programs.keys | {programs.base_key}) > 1 or len(programs.base.all_versions) > 1:
+        return True
+    return any(
+        contents_of(carried) != contents_of(programs.base) for carried in {*accepted.values()}
     )
 
 
-def _versions_text(report: TopologyReport) -> str:
-    name = report.fingerprint.hex() or "none"
-    return f"topology {shown(name)}, version {report.version}"
+def _described(
+    programs: Programs, refusals: Mapping[CarriedTopologies, str]
+) -> dict[ProgramKey, CarriedTopologies]:
+    """The programs of members, as they describe them; without those that contradict others."""
+    known = programs.described
+    keys = sorted(programs.keys & known.keys())
+    return {key: known[key] for key in keys if known[key] not in refusals}

@@ -69,11 +69,6 @@ class OwnTopology:
         self._newest = max(carried.all_versions, default=1)
         self._changed = _changed_forms(carried, self._newest)
 
-    @property
-    def subtopologies(self) -> tuple[Subtopology, ...]:
-        """The subtopologies, in the member's numbering."""
-        return self.carried.subtopologies
-
     def reported(self) -> dict[str, Any]:
         """Return the fields of a native subscription that are about the topology."""
         return {
@@ -114,7 +109,7 @@ class OwnTopology:
 
     def is_news(self, memory: Mapping[bytes, Reached], parts: Sequence[Subtopology]) -> bool:
         """Whether a level source has greater entries of any of these subtopologies."""
-        found, forms = self._credible(memory), map(content_fingerprint, parts)
+        found, forms = credible(memory, self._epoch), map(content_fingerprint, parts)
         return any(found.get(form, NEVER) > self.reached.get(form, NEVER) for form in forms)
 
     def learn(self, memory: Mapping[bytes, Reached]) -> None:
@@ -127,13 +122,13 @@ class OwnTopology:
         Entries of forms that this member neither carries nor remembers stay at the source: another
         writer there displaces nothing that the member remembers.
         """
-        self.kept = self._credible(memory)
+        self.kept = credible(memory, self._epoch)
         concerned = self._forms | self.reached.keys()
         self.learn({form: reached for form, reached in self.kept.items() if form in concerned})
 
     def why_ignored(self, memory: Mapping[bytes, Reached]) -> str:
         """Return why entries of a level source are not adopted, or ""."""
-        ignored = len(memory) - len(self._credible(memory))
+        ignored = len(memory) - len(credible(memory, self._epoch))
         if not ignored:
             return ""
         return (
@@ -145,9 +140,6 @@ class OwnTopology:
     @property
     def _epoch(self) -> int:
         return max((reached.epoch for reached in self.reached.values()), default=NEVER.epoch)
-
-    def _credible(self, memory: Mapping[bytes, Reached]) -> dict[bytes, Reached]:
-        return credible(memory, self._epoch)
 
     def taken(self, assignment: Assignment) -> Assignment:
         """Return an answer in the member's own numbering.
@@ -163,7 +155,7 @@ class OwnTopology:
             self.learn(reached_of(native.reached_versions))
             self.describes = native.describe_topology
         numbered_by = () if native is None else native.numbered_by
-        own = own_numbers(numbered_by, self.subtopologies)
+        own = own_numbers(numbered_by, self.carried.subtopologies)
         read, unknown = in_own_numbers(assignment, own) if numbered_by else (assignment, [])
         tasks = (*assignment.active_tasks, *assignment.standby_tasks)
         numbers = AnswerNumbers(
@@ -182,8 +174,8 @@ class OwnTopology:
 
     def in_group_numbers(self, numbered_by: Sequence[bytes]) -> tuple[Subtopology, ...]:
         """Return the member's subtopologies with the numbers that an answer uses."""
-        numbers = own_numbers(numbered_by, self.subtopologies)
-        by_id = {part.id: part for part in self.subtopologies}
+        numbers = own_numbers(numbered_by, self.carried.subtopologies)
+        by_id = {part.id: part for part in self.carried.subtopologies}
         return tuple(replace(by_id[own], id=number) for number, own in sorted(numbers.items()))
 
     def _fits(self, native: NativeAssignment, assignment: Assignment) -> bool:
@@ -191,7 +183,7 @@ class OwnTopology:
 
         Native answers name no partitions of standby tasks.
         """
-        own = known_sizes(self.subtopologies, native.partition_counts)
+        own = known_sizes(self.carried.subtopologies, native.partition_counts)
         if own is None or not native.sizes:
             return True
         numbers = {task.subtopology for task in assignment.standby_tasks}

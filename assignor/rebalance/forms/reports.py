@@ -1,59 +1,32 @@
 """What members report about their topologies, and the memory that they report."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
 
-from encoding import Subscription
-from encoding.native import ReachedRow, SubtopologyRow
+from assignor.topology import HIGHEST_VERSION
+from encoding import NativeSubscription, Subscription
+from encoding.native import ReachedRow
 from probing.topologies import HIGHEST_EPOCH, Reached, newest_memory
 
-NOTHING_REACHED: Mapping[bytes, Reached] = MappingProxyType({})
+ProgramKey = tuple[bytes, int]
+"""Fingerprint and highest version of a program."""
+
+_NOTHING = NativeSubscription()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyReport:
-    """What a member reports about its topology; a JVM member reports nothing.
-
-    Attributes:
-        member_id: of the member.
-        process: its process.
-        is_native: its native fields can be read.
-        is_jvm: it is a member of Kafka's.
-        fingerprint: of all that it carries; empty: it has no topology.
-        version: the highest version that it carries.
-        rows: description of what it carries; empty: it does not describe it.
-        reached: what it remembers.
-        taken_generation: of the last answer that it took, -1: none since it joined anew; None: its
-            layout does not tell.
-    """
-
-    member_id: str
-    process: str
-    is_native: bool = False
-    is_jvm: bool = False
-    fingerprint: bytes = b""
-    version: int = 1
-    rows: tuple[SubtopologyRow, ...] = ()
-    reached: Mapping[bytes, Reached] = field(default_factory=dict)
-    taken_generation: int | None = None
+def report_of(value: Subscription) -> NativeSubscription:
+    """Return the native fields of a subscription; a JVM member reports nothing."""
+    return value.native or _NOTHING
 
 
-def report_of(member_id: str, value: Subscription) -> TopologyReport:
-    """Return what a subscription says about the topology of its writer."""
-    native, process = value.native, str(value.process_id)
-    if native is None:
-        return TopologyReport(member_id=member_id, process=process, is_jvm=True)
-    return TopologyReport(
-        member_id=member_id,
-        process=process,
-        is_native=native.is_readable,
-        fingerprint=native.fingerprint,
-        version=native.topology_version,
-        rows=native.carried,
-        reached=reached_of(native.reached_versions),
-        taken_generation=(native.owned_generation if native.carries("owned_generation") else None),
-    )
+def has_valid_version(value: Subscription) -> bool:
+    """Return whether a topology can have the version that a member reports."""
+    return 1 <= report_of(value).topology_version <= HIGHEST_VERSION
+
+
+def key_of(value: Subscription, own_key: ProgramKey) -> ProgramKey:
+    """Return what identifies a member's program; a member that names none has the leader's."""
+    native = report_of(value)
+    return (native.fingerprint, native.topology_version) if native.fingerprint else own_key
 
 
 def reached_of(rows: Sequence[ReachedRow]) -> dict[bytes, Reached]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from assignor.rebalance.forms.group import GroupTopologies
 from assignor.rebalance.forms.waiting import DecidedFamily, waiting_sentences
-from assignor.topology import TaskPlan, content_fingerprint, exclusive_topics
+from assignor.topology import TaskPlan, content_fingerprint, exclusive_topics, only_tasks
 from encoding import TaskId
 from probing.topologies import (
     Carrier,
@@ -60,11 +60,6 @@ class Selection:
     families: tuple[frozenset[int], ...] = ()
     keeps_copies: bool = False
 
-    @property
-    def is_everything(self) -> bool:
-        """Whether all members can run all tasks, and none is pinned."""
-        return not self.pinned and len(self.shares) <= 1
-
 
 def select_tasks(
     topologies: GroupTopologies,
@@ -84,31 +79,37 @@ def select_tasks(
         able: members that can be given tasks.
         level: the finalized level of `topology.version`.
     """
-    ids = {content_fingerprint(part): part.id for part in topologies.numbering}
-    partitions: dict[int, set[int]] = {}
+    parts = {content_fingerprint(part): part for part in topologies.numbering}
+    form_by_number = {part.id: form for form, part in parts.items()}
+    tasks: dict[bytes, dict[int, TaskId]] = {}
     for task in plan.partitions_by_task:
-        partitions.setdefault(task.subtopology, set()).add(task.partition)
+        tasks.setdefault(form_by_number[task.subtopology], {})[task.partition] = task
     carriers = [
-        replace(c, forms={form: v for form, v in c.forms.items() if ids[form] in partitions})
+        replace(c, forms={form: v for form, v in c.forms.items() if form in tasks})
         for c in topologies.carriers
         if c.member_id in able
     ]
     if topologies.waits_for_asked:
         return _unchanged(topologies, plan, running, carriers)
     by_id, topics = {carrier.member_id: carrier for carrier in carriers}, topologies.topics
-    ran = _by_subtopology(running, by_id.keys())
-    decision = decide_forms(carriers, topics, level=level, running=_forms_by_member(ran, ids))
+    ran = _by_form(running, by_id.keys(), form_by_number)
+    decision = decide_forms(carriers, topics, level=level, running=_forms_by_member(ran))
     decided: list[DecidedFamily] = []
     chosen: set[TaskId] = set()
     pinned: dict[TaskId, str] = {}
     for family in decision.families:
-        own = {form: ids[form] for form in family.forms}
-        units = _Units(family=family, ids=own, partitions=partitions, ran=ran, topics=topics)
-        tasks, kept, waits = units.decide(by_id)
-        chosen |= tasks
+        units = _units(family, tasks)
+        run, kept, waits = _decide_units(family, units, ran, by_id, topics)
+        chosen |= run
         pinned |= kept
-        everything = frozenset(t for p in units.numbers() for t in units.tasks(family.forms, p))
-        decided.append(DecidedFamily(decision=family, ids=own, tasks=everything, waits=waits))
+        decided.append(
+            DecidedFamily(
+                decision=family,
+                parts=tuple(parts[form] for form in family.forms),
+                tasks=frozenset(task for unit in units.values() for task in unit.values()),
+                waits=waits,
+            )
+        )
     waiting, count = waiting_sentences(topologies, plan, decided, carriers, chosen)
     return Selection(
         tasks=frozenset(chosen),
@@ -132,14 +133,13 @@ def _unchanged(
     What those ran stays free for them: it must not start elsewhere, in a form from which it never
     returns, only because the leader does not know yet who can go on with it.
     """
-    ids = {content_fingerprint(part): part.id for part in topologies.numbering}
-    topics = topologies.topics
+    forms, topics = topologies.forms, topologies.topics
     units: set[tuple[str, int]] = set()
     pinned: dict[TaskId, str] = {}
     for carrier in sorted(carriers, key=lambda carrier: carrier.member_id):
-        topics_by_number = {ids[form]: topics[form] for form in carrier.forms}
         for task in sorted(running.get(carrier.member_id, ())):
-            used = {(name, task.partition) for name in topics_by_number.get(task.subtopology, ())}
+            form = forms[task.subtopology]
+            used = {(name, task.partition) for name in topics[form] if form in carrier.forms}
             if used and used.isdisjoint(units) and task in plan.partitions_by_task:
                 pinned[task] = carrier.member_id
                 units |= used
@@ -164,26 +164,28 @@ def _family_numbers(
     return tuple(family for family in families(topics) if len(family) > 1)
 
 
+def _by_form(
+    running: Mapping[str, AbstractSet[TaskId]],
+    members: AbstractSet[str],
+    form_by_number: Mapping[int, bytes],
+) -> dict[bytes, list[tuple[str, int]]]:
+    """Form -> member id and partition of each task that a member ran."""
+    ran: dict[bytes, list[tuple[str, int]]] = {}
+    for member in sorted(running.keys() & members):
+        for task in running[member]:
+            ran.setdefault(form_by_number[task.subtopology], []).append((member, task.partition))
+    return ran
+
+
 def _forms_by_member(
-    ran: Mapping[int, Sequence[tuple[str, int]]], ids: Mapping[bytes, int]
+    ran: Mapping[bytes, Sequence[tuple[str, int]]],
 ) -> dict[str, frozenset[bytes]]:
     """Member id -> forms of which it ran a task."""
     found: dict[str, set[bytes]] = {}
-    for form, number in ids.items():
-        for member, _ in ran.get(number, ()):
+    for form, runs in ran.items():
+        for member, _ in runs:
             found.setdefault(member, set()).add(form)
     return {member: frozenset(forms) for member, forms in found.items()}
-
-
-def _by_subtopology(
-    running: Mapping[str, AbstractSet[TaskId]], members: AbstractSet[str]
-) -> dict[int, list[tuple[str, int]]]:
-    """Number of a subtopology -> member id and partition of each task that a member ran."""
-    ran: dict[int, list[tuple[str, int]]] = {}
-    for member in sorted(running.keys() & members):
-        for task in running[member]:
-            ran.setdefault(task.subtopology, []).append((member, task.partition))
-    return ran
 
 
 def _shares(
@@ -191,11 +193,11 @@ def _shares(
 ) -> tuple[Share, ...]:
     """Tasks by the members that can run them."""
     members_by_number = {
-        number: frozenset(c.member_id for c in carriers if form in c.forms)
+        part.id: frozenset(c.member_id for c in carriers if content_fingerprint(part) in c.forms)
         if family.decision.able is None
         else family.decision.able
         for family in families
-        for form, number in family.ids.items()
+        for part in family.parts
     }
     shares: dict[frozenset[str], set[TaskId]] = {}
     for task in tasks:
@@ -206,100 +208,69 @@ def _shares(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Units:
-    """The partitions of a family: which member runs which form of them.
+_Units = Mapping[int, Mapping[bytes, TaskId]]
+"""Partition number -> form -> its task, of those that the plan has."""
 
-    Attributes:
-        family: its forms, and those that are wanted.
-        ids: form -> number of the subtopology.
-        partitions: number of a subtopology -> its partitions.
-        ran: number of a subtopology -> member id and partition of each task that a member ran.
-        topics: form -> topics of which one task at a time may use a partition.
-    """
 
-    family: FamilyDecision
-    ids: Mapping[bytes, int]
-    partitions: Mapping[int, AbstractSet[int]]
-    ran: Mapping[int, Sequence[tuple[str, int]]]
-    topics: Mapping[bytes, frozenset[str]]
+def _units(family: FamilyDecision, tasks: Mapping[bytes, Mapping[int, TaskId]]) -> _Units:
+    """The partitions of a family, in order."""
+    found: dict[int, dict[bytes, TaskId]] = {}
+    for form in family.forms:
+        for partition, task in tasks.get(form, {}).items():
+            found.setdefault(partition, {})[form] = task
+    return dict(sorted(found.items()))
 
-    def numbers(self) -> list[int]:
-        """Partition numbers of all forms."""
-        return sorted({p for part in self.ids.values() for p in self.partitions.get(part, ())})
 
-    def tasks(self, forms: AbstractSet[bytes], partition: int) -> frozenset[TaskId]:
-        """Tasks of these forms, of those that the plan has."""
-        return frozenset(
-            TaskId(self.ids[form], partition)
-            for form in forms
-            if partition in self.partitions.get(self.ids[form], ())
-        )
-
-    def runs(self) -> dict[int, dict[str, frozenset[bytes]]]:
-        """Partition -> member id -> forms that it runs of the partition."""
-        found: dict[int, dict[str, frozenset[bytes]]] = {p: {} for p in self.numbers()}
-        for form, number in self.ids.items():
-            for member, partition in self.ran.get(number, ()):
-                by_member = found.get(partition)
-                if by_member is not None:
-                    by_member[member] = by_member.get(member, frozenset()) | {form}
-        return found
-
-    def decide(
-        self, members: Mapping[str, Carrier]
-    ) -> tuple[set[TaskId], dict[TaskId, str], set[int]]:
-        """Tasks that run, those that are pinned to a member, and partitions that wait."""
-        numbers = self.numbers()
-        if self.family.able is not None or self.family.wanted == self.family.forms:
-            return {t for p in numbers for t in self.tasks(self.family.wanted, p)}, {}, set()
-        runs = self.runs()
-        released = self._released(runs, members)
-        tasks: set[TaskId] = set()
-        pinned: dict[TaskId, str] = {}
-        waits: set[int] = set()
-        for p in numbers:
-            unit = decide_unit(
-                self.family,
-                runs[p],
-                members,
-                self.topics,
-                released=frozenset(m for m, given in released.items() if p in given),
-            )
-            tasks |= self.tasks(unit.forms, p)
-            for form, member in unit.owners.items():
-                pinned |= dict.fromkeys(self.tasks({form}, p), member)
-            if not unit.forms:
-                waits.add(p)
+def _decide_units(
+    family: FamilyDecision,
+    units: _Units,
+    ran: Mapping[bytes, Sequence[tuple[str, int]]],
+    members: Mapping[str, Carrier],
+    topics: Mapping[bytes, frozenset[str]],
+) -> tuple[set[TaskId], dict[TaskId, str], set[int]]:
+    """Tasks that run, those that are pinned to a member, and partitions that wait."""
+    tasks: set[TaskId] = set()
+    pinned: dict[TaskId, str] = {}
+    waits: set[int] = set()
+    if family.able is not None or family.wanted == family.forms:
+        for unit in units.values():
+            tasks.update(task for form, task in unit.items() if form in family.wanted)
         return tasks, pinned, waits
+    runs: dict[int, dict[str, frozenset[bytes]]] = {partition: {} for partition in units}
+    for form in family.forms:
+        for member, partition in ran.get(form, ()):
+            if (by_member := runs.get(partition)) is not None:
+                by_member[member] = by_member.get(member, frozenset()) | {form}
+    released = _released(family, runs, members)
+    for partition, unit in units.items():
+        decided = decide_unit(
+            family,
+            runs[partition],
+            members,
+            topics,
+            released=frozenset(m for m, given in released.items() if partition in given),
+        )
+        tasks.update(unit[form] for form in decided.forms & unit.keys())
+        pinned |= {unit[form]: m for form, m in decided.owners.items() if form in unit}
+        if not decided.forms:
+            waits.add(partition)
+    return tasks, pinned, waits
 
-    def _released(
-        self, runs: Mapping[int, Mapping[str, frozenset[bytes]]], members: Mapping[str, Carrier]
-    ) -> dict[str, frozenset[int]]:
-        held: dict[str, list[int]] = {}
-        wanted = self.family.wanted
-        for p, by_member in runs.items():
-            if any(forms & wanted for forms in by_member.values()):
-                continue
-            for member, forms in sorted(by_member.items())[:1]:
-                if forms:
-                    held.setdefault(member, []).append(p)
-        able = sum(wanted <= m.forms.keys() and n not in held for n, m in members.items())
-        others = len(runs) - sum(map(len, held.values()))
-        return shares_released(held, able if wanted else 0, others=others)
 
-
-def restricted(plan: TaskPlan, tasks: AbstractSet[TaskId]) -> TaskPlan:
-    """Return the plan with these tasks only; partition counts are kept."""
-    if tasks == plan.partitions_by_task.keys():
-        return plan
-    kept = {task: inputs for task, inputs in plan.partitions_by_task.items() if task in tasks}
-    return replace(
-        plan,
-        partitions_by_task=kept,
-        stateful_tasks=plan.stateful_tasks & kept.keys(),
-        task_by_partition={p: task for task, inputs in kept.items() for p in inputs},
-    )
+def _released(
+    family: FamilyDecision,
+    runs: Mapping[int, Mapping[str, frozenset[bytes]]],
+    members: Mapping[str, Carrier],
+) -> dict[str, frozenset[int]]:
+    """Member id -> partitions that it gives up, so that members of the wanted form get a share."""
+    held: dict[str, list[int]] = {}
+    wanted = family.wanted
+    for partition, by_member in runs.items():
+        if by_member and not any(forms & wanted for forms in by_member.values()):
+            held.setdefault(min(by_member), []).append(partition)
+    able = sum(wanted <= m.forms.keys() and n not in held for n, m in members.items())
+    others = len(runs) - sum(map(len, held.values()))
+    return shares_released(held, able if wanted else 0, others=others)
 
 
 def selected_plan(plan: TaskPlan, selection: Selection) -> TaskPlan:
@@ -308,7 +279,7 @@ def selected_plan(plan: TaskPlan, selection: Selection) -> TaskPlan:
     A partition of another form of a task belongs to the task, so that a member that owns it counts
     as an owner of the task; `TaskPlan.siblings` has the tasks that replace it together.
     """
-    chosen = restricted(plan, selection.tasks)
+    chosen = only_tasks(plan, selection.tasks)
     if chosen is plan:
         return plan
     by_partition = dict(chosen.task_by_partition)

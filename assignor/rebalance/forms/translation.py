@@ -7,23 +7,16 @@ import numpy as np
 
 from assignor.rebalance.forms.numbering import NOT_HERE
 from assignor.topology import Subtopology, content_fingerprint
-from encoding import Assignment, Subscription, TaskId, TaskOffsetSums
-
-
-def in_group_numbers(value: Subscription, to_group: Sequence[int]) -> Subscription:
-    """Return a subscription with the group's task numbers; tasks without one are left out.
-
-    Args:
-        value: in the numbering of its writer.
-        to_group: number in the group of each of the writer's numbers; -1: none.
-    """
-    if to_group and tuple(to_group) == tuple(range(len(to_group))):
-        return value
-    return replace(value, task_offset_sums=renumbered(value.task_offset_sums, to_group))
+from encoding import Assignment, TaskId, TaskOffsetSums
 
 
 def renumbered(sums: TaskOffsetSums, to_group: Sequence[int]) -> TaskOffsetSums:
-    """Return offset sums with other subtopology numbers; tasks without one are left out."""
+    """Return offset sums in a group's numbers; tasks without one are left out.
+
+    Args:
+        sums: in the numbering of their writer.
+        to_group: number in the group of each of the writer's numbers; -1: none.
+    """
     if not len(sums):
         return sums
     table = np.array([*to_group, NOT_HERE], np.int64)

@@ -1,11 +1,11 @@
 """Sentences about what waits: partitions that no member reads, and forms that cannot run."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from assignor.rebalance.forms.group import GroupTopologies
-from assignor.topology import TaskPlan
+from assignor.topology import Subtopology, TaskPlan, content_fingerprint
 from encoding import TaskId, TopicPartition
 from probing.topologies import Carrier, FamilyDecision
 
@@ -18,13 +18,13 @@ class DecidedFamily:
 
     Attributes:
         decision: which forms run.
-        ids: form -> number of the subtopology.
+        parts: its forms, as subtopologies.
         tasks: of all its forms, as far as their topics exist.
         waits: partition numbers of which no form runs.
     """
 
     decision: FamilyDecision
-    ids: Mapping[bytes, int]
+    parts: tuple[Subtopology, ...]
     tasks: AbstractSet[TaskId]
     waits: AbstractSet[int]
 
@@ -55,9 +55,9 @@ def waiting_sentences(
             count += len(family.waits)
             sentences.append(
                 f"{len(family.waits)} partitions of the subtopology that reads"
-                f" {_sources(topologies, family)} wait: {why}"
+                f" {_sources(family)} wait: {why}"
             )
-        unread = _unread(family, topologies, plan, read, written)
+        unread = _unread(family, plan, read, written)
         if unread:
             count += len(unread)
             topics = _listed({p.topic for p in unread})
@@ -71,7 +71,6 @@ def waiting_sentences(
 
 def _unread(
     family: DecidedFamily,
-    topologies: GroupTopologies,
     plan: TaskPlan,
     read: AbstractSet[TopicPartition],
     written: AbstractSet[str],
@@ -83,8 +82,7 @@ def _unread(
     decision = family.decision
     if decision.able is None and decision.wanted == decision.forms:
         return set()
-    parts = [topologies.numbering[number] for number in family.ids.values()]
-    idle = {topic.name for part in parts for topic in part.repartition_topics} - written
+    idle = {topic.name for part in family.parts for topic in part.repartition_topics} - written
     return {
         p
         for task in family.tasks
@@ -98,23 +96,15 @@ def _written(
     families: Iterable[DecidedFamily], carriers: Sequence[Carrier], running: AbstractSet[int]
 ) -> set[str]:
     """Topics that members write in the subtopologies that run."""
-    able_by_form = {
-        form: family.decision.able
-        for family in families
-        for form, number in family.ids.items()
-        if number in running
-    }
     return {
         topic
+        for family in families
+        for part in family.parts
+        if part.id in running
         for carrier in carriers
-        for form, topics in carrier.writes.items()
-        if form in able_by_form
-        for topic in (topics if _is_able(carrier, able_by_form[form]) else ())
+        if family.decision.able is None or carrier.member_id in family.decision.able
+        for topic in carrier.writes.get(content_fingerprint(part), ())
     }
-
-
-def _is_able(carrier: Carrier, able: AbstractSet[str] | None) -> bool:
-    return able is None or carrier.member_id in able
 
 
 def _contradictions(topologies: GroupTopologies, family: DecidedFamily) -> list[str]:
@@ -129,15 +119,14 @@ def _contradictions(topologies: GroupTopologies, family: DecidedFamily) -> list[
     )
     sentence = (
         f"two topologies have version {decision.version} and differ in the subtopology that"
-        f" reads {_sources(topologies, family)}: {', '.join(members[:_LISTED])} get none of its"
+        f" reads {_sources(family)}: {', '.join(members[:_LISTED])} get none of its"
         " tasks; give the changed topology a higher version, Topology(version=...)"
     )
     return [sentence]
 
 
-def _sources(topologies: GroupTopologies, family: DecidedFamily) -> str:
-    parts = [topologies.numbering[number] for number in family.ids.values()]
-    return _listed({topic for part in parts for topic in part.source_topics})
+def _sources(family: DecidedFamily) -> str:
+    return _listed({topic for part in family.parts for topic in part.source_topics})
 
 
 def _listed(names: AbstractSet[str]) -> str:
@@ -150,5 +139,5 @@ def retired_sentences(topologies: GroupTopologies) -> tuple[str, ...]:
     return tuple(
         f"the subtopology that reads {', '.join(part.source_topics[:_LISTED])} is retired: no"
         " member can run it; its topics and committed offsets are left as they are"
-        for part in topologies.retired
+        for part in topologies.table.retired
     )

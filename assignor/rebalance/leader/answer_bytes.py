@@ -79,9 +79,8 @@ def write_answers(
         for answer in decided
     }
     forms, warning = fit_group(
-        [
-            MemberBytes(
-                member_id=name,
+        {
+            name: MemberBytes(
                 subscription=sizes[name],
                 answer_by_form=_bytes_by_form(answer, views.get(name, {})),
                 protocol=protocol_bytes(
@@ -89,7 +88,7 @@ def write_answers(
                 ),
             )
             for name, answer in answers.items()
-        ],
+        },
         limit=limit,
     )
     for member, answer in answers.items():

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from assignor.rebalance.leader.members import UNKNOWN_GENERATION, ReadMember
 from assignor.topology import TaskPlan
-from encoding import Subscription, TaskId, shown
+from encoding import TaskId, shown
 
 PATIENCE = 3
 """Consecutive answers, taken by a claimant of a task, in which the task is withheld for it."""
@@ -177,11 +177,7 @@ def believed_tasks(
     from its next form for ever.
     """
     ignored = check_claims(members, memory, generation=generation).ignored
-    return {
-        member.id: frozenset(member.subscription.prev_tasks) - ignored.get(member.id, frozenset())
-        for member in members
-        if isinstance(member.subscription, Subscription)
-    }
+    return {member.id: member.reported - ignored.get(member.id, frozenset()) for member in members}
 
 
 def _disputed(

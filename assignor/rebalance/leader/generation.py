@@ -21,7 +21,7 @@ from assignor.rebalance.leader.knowledge import (
 )
 from assignor.rebalance.leader.members import GroupMember, ReadMember, of_plan, wants_shutdown
 from assignor.rebalance.leader.parts.absent import GroupLevels, LeaderParts, OneTopology
-from assignor.topology import SubtopologyWaits, TaskPlan, without_subtopologies
+from assignor.topology import SubtopologyWaits, TaskPlan, only_tasks
 from encoding import AssignorError, Subscription, shown
 from probing import Content, LeaderDecision, Release, decide_answers
 
@@ -168,9 +168,10 @@ def decide_versions(group: Group, ignored: Mapping[str, str]) -> Generation:
     decision = _decided_answers(group.settings.release, everyone, levels, taskless)
     members = tuple(member for member in everyone if member.id not in levels.lacking)
     waiting = _waiting_subtopologies(members, inputs.waits)
+    runnable = {t for t in group.plan.partitions_by_task if t.subtopology not in waiting}
     running = partial(believed_tasks, members, memory.claims, generation=inputs.generation)
     topologies, plan = group.topologies.select(
-        without_subtopologies(group.plan, waiting), members, running, levels.topology
+        only_tasks(group.plan, runnable), members, running, levels.topology
     )
     if plan is not group.plan:
         members = tuple(of_plan(member, plan) for member in members)

@@ -8,7 +8,7 @@ before a smaller one. Own tasks are never left out.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -31,14 +31,12 @@ class MemberBytes:
     """What one member costs the group's record.
 
     Attributes:
-        member_id: given by the coordinator.
         subscription: bytes of its subscription blob.
         answer_by_form: bytes of its whole answer, own tasks and view, for each form that it can
             use. A single entry, of any form, is an answer that cannot become smaller.
         protocol: bytes of everything else, see `protocol_bytes`.
     """
 
-    member_id: str
     subscription: int
     answer_by_form: Mapping[ViewForm, int]
     protocol: int = 0
@@ -77,10 +75,7 @@ def protocol_bytes(
 
 
 def fit_group(
-    members: Sequence[MemberBytes],
-    *,
-    limit: int = GROUP_RECORD_LIMIT,
-    record_bytes: int = RECORD_BYTES,
+    members: Mapping[str, MemberBytes], *, limit: int = GROUP_RECORD_LIMIT
 ) -> tuple[dict[str, ViewForm], str]:
     """Choose the largest forms that fit; O(members log members).
 
@@ -89,38 +84,32 @@ def fit_group(
     first, and among equals those with the greatest member id, only as many as it takes.
 
     Args:
-        members: every member of the group, in any order.
+        members: every member of the group, by id.
         limit: of the broker, in bytes.
-        record_bytes: of the record itself.
 
     Returns:
         The form of the view by member id, and what was left out, with what to do about it; empty if
         nothing was.
-
-    Raises:
-        ValueError: a member without any answer, or a member id twice.
     """
-    by_id = {member.member_id: member for member in members}
-    if len(by_id) != len(members):
-        raise ValueError("a member id is repeated; give one entry per member")
-    forms = {name: _first_form(by_id[name]) for name in sorted(by_id)}
-    wanted = record_bytes + sum(
-        member.subscription + member.protocol + member.answer_by_form[forms[member.member_id]]
-        for member in members
+    forms = {name: min(members[name].answer_by_form, key=_LADDER.index) for name in sorted(members)}
+    wanted = RECORD_BYTES + sum(
+        member.subscription + member.protocol + member.answer_by_form[forms[name]]
+        for name, member in members.items()
     )
     started, total = dict(forms), wanted
     for form in _LADDER[:-1]:
         if total <= limit:
             break
-        total = _step_down(by_id, forms, form, total=total, limit=limit)
+        total = _step_down(members, forms, form, total=total, limit=limit)
     if wanted <= limit:
         return forms, ""
-    largest = max(members, key=lambda member: (member.subscription, member.member_id))
-    return forms, _sentence(started, forms, largest, wanted=wanted, total=total, limit=limit)
+    largest = max(members, key=lambda name: (members[name].subscription, name))
+    largest_text = f"{members[largest].subscription:,} bytes, of {shown(largest)}"
+    return forms, _sentence(started, forms, largest_text, wanted=wanted, total=total, limit=limit)
 
 
 def _step_down(
-    by_id: Mapping[str, MemberBytes],
+    members: Mapping[str, MemberBytes],
     forms: dict[str, ViewForm],
     form: ViewForm,
     *,
@@ -130,7 +119,7 @@ def _step_down(
     """Move members from one form to the next that is smaller until the record fits."""
     steps = []
     for name in (name for name, given in forms.items() if given is form):
-        answers = by_id[name].answer_by_form
+        answers = members[name].answer_by_form
         lower = _LADDER[_LADDER.index(form) + 1 :]
         better = [low for low in lower if low in answers and answers[low] < answers[form]]
         if better:
@@ -143,17 +132,10 @@ def _step_down(
     return total
 
 
-def _first_form(member: MemberBytes) -> ViewForm:
-    for form in _LADDER:
-        if form in member.answer_by_form:
-            return form
-    raise ValueError(f"member {member.member_id} has no answer; give one without a view at least")
-
-
 def _sentence(
     started: Mapping[str, ViewForm],
     forms: Mapping[str, ViewForm],
-    largest: MemberBytes,
+    largest: str,
     *,
     wanted: int,
     total: int,
@@ -179,7 +161,7 @@ def _sentence(
     return (
         f"{need}{without}, which leaves {total:,} bytes, still too many: the broker will reject"
         " the group; raise max.message.bytes of __consumer_offsets, or run fewer members; largest"
-        f" subscription: {largest.subscription:,} bytes, of {shown(largest.member_id)}"
+        f" subscription: {largest}"
     )
 
 

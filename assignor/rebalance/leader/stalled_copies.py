@@ -72,11 +72,8 @@ def stalled_now(
     stuck = frozenset(name for name, is_so in zip(state.clients, is_stuck, strict=True) if is_so)
     if assignment.followup:
         # Other clients are tried first: the count does not restart for each of them.
-        return (
-            replace(before, look_at_ms=0, copies=frozenset(), stuck=stuck)
-            if stuck
-            else (NONE_STALLED)
-        )
+        kept = replace(before, look_at_ms=0, copies=frozenset(), stuck=stuck)
+        return kept if stuck else NONE_STALLED
     if not assignment.look_again:
         return NONE_STALLED
     low = stalled_clients(state, assignment)

@@ -1,21 +1,29 @@
 """Error responses for every API: an error code and nothing else. Injected faults send them.
 
-If a response has no error field for the whole request, each of its rows gets the code. Metadata has
-such a field from v13 on (KIP-1102); lower versions are answered without the error.
+They follow from Kafka's schemas. If a response has no error field for the whole request, each of
+its rows gets the code, one for each row of the request. Metadata has such a field from v13 on
+(KIP-1102); lower versions are answered without the error.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
-from kafka.protocol import admin, consumer, metadata, producer
+from system_tests.broker.wire import APIS, api_versions_response
 
-from system_tests.broker.wire import api_versions_response
-
-_TOP_LEVEL_FETCH_SINCE = 7
-_TOP_LEVEL_METADATA_SINCE = 13
-_BATCH_COORDINATORS_SINCE = 4
-_BATCH_OFFSETS_SINCE = 8
-_DELETE_BY_ID_SINCE = 6
+_ERROR: Final = "error_code"
+_RESPONSES: Final = {api.name: api.response for api in APIS}
+_TOP_LEVEL_METADATA_SINCE: Final = 13
+_ABSENT: Final = {
+    "int8": -1,
+    "int16": -1,
+    "int32": -1,
+    "int64": -1,
+    "string": "",
+    "bytes": b"",
+    "records": b"",
+}
+_NAMES: Final = frozenset({"string", "uuid"})
+_ZERO: Final = frozenset({"throttle_time_ms", "topic_config_error_code"})
 
 
 def refuse(api: str, version: int, request: Any, error: int) -> Any | None:
@@ -24,225 +32,61 @@ def refuse(api: str, version: int, request: Any, error: int) -> Any | None:
     Raises:
         KeyError: the API is not served.
     """
-    return _REFUSALS[api](version, request, error)
-
-
-def _produce(_: int, request: Any, error: int) -> Any:
-    row = producer.ProduceResponse.TopicProduceResponse
-    return producer.ProduceResponse(
-        responses=[
-            row(
-                name=t.name,
-                partition_responses=[
-                    row.PartitionProduceResponse(
-                        index=p.index, error_code=error, base_offset=-1, record_errors=[]
-                    )
-                    for p in t.partition_data
-                ],
-            )
-            for t in request.topic_data
-        ]
-    )
-
-
-def _fetch(version: int, request: Any, error: int) -> Any:
-    if version >= _TOP_LEVEL_FETCH_SINCE:
-        return consumer.FetchResponse(error_code=error, session_id=0, responses=[])
-    row = consumer.FetchResponse.FetchableTopicResponse
-    return consumer.FetchResponse(
-        responses=[
-            row(
-                topic=t.topic,
-                partitions=[
-                    row.PartitionData(
-                        partition_index=p.partition,
-                        error_code=error,
-                        high_watermark=-1,
-                        aborted_transactions=None,
-                        records=b"",
-                    )
-                    for p in t.partitions
-                ],
-            )
-            for t in request.topics
-        ]
-    )
-
-
-def _list_offsets(_: int, request: Any, error: int) -> Any:
-    row = consumer.ListOffsetsResponse.ListOffsetsTopicResponse
-    return consumer.ListOffsetsResponse(
-        topics=[
-            row(
-                name=t.name,
-                partitions=[
-                    row.ListOffsetsPartitionResponse(
-                        partition_index=p.partition_index, error_code=error
-                    )
-                    for p in t.partitions
-                ],
-            )
-            for t in request.topics
-        ]
-    )
-
-
-def _metadata(version: int, _: Any, error: int) -> Any | None:
-    if version < _TOP_LEVEL_METADATA_SINCE:
+    response = _RESPONSES[api]
+    if api == "ApiVersions":
+        return api_versions_response(error)
+    if api == "Metadata" and version < _TOP_LEVEL_METADATA_SINCE:
         return None
-    return metadata.MetadataResponse(
-        brokers=[], cluster_id=None, controller_id=-1, topics=[], error_code=error
-    )
+    values = _values(response._struct.fields, version, request, error)  # noqa: SLF001 its schema
+    if getattr(request, "member_id", None) and "member_id" in values:
+        values["member_id"] = request.member_id
+    return response(**values)
 
 
-def _offset_commit(_: int, request: Any, error: int) -> Any:
-    row = consumer.OffsetCommitResponse.OffsetCommitResponseTopic
-    return consumer.OffsetCommitResponse(
-        topics=[
-            row(
-                name=t.name,
-                partitions=[
-                    row.OffsetCommitResponsePartition(
-                        partition_index=p.partition_index, error_code=error
-                    )
-                    for p in t.partitions
-                ],
-            )
-            for t in request.topics
-        ]
-    )
+def _values(
+    fields: Mapping[str, Any], version: int, source: Any, error: int, *, is_row: bool = False
+) -> dict[str, Any]:
+    """Return the values of a response or of one of its rows; a row names that of the request."""
+    values: dict[str, Any] = {}
+    known = {name: field for name, field in fields.items() if field.for_version_q(version)}
+    own = [_own_name(source, version)] if is_row else []
+    for name, field in known.items():
+        is_nullable = field.nullable_for_version_q(version)
+        has_default = "default" in field._json  # noqa: SLF001 its schema
+        if name == _ERROR:
+            values[name] = error
+        elif is_row and field.type_str in _NAMES and hasattr(source, name):
+            values[name] = getattr(source, name)
+            own.clear()
+        elif field.is_struct_array() and not is_nullable:
+            rows = () if _ERROR in known else _rows_of(source, version)
+            values[name] = [
+                field.data_class(**_values(field.fields, version, row, error, is_row=True))
+                for row in rows
+            ]
+        elif is_nullable and field.type_str != "records":
+            values[name] = None
+        elif own:
+            values[name] = own.pop()
+        elif field.type_str in _ABSENT and name not in _ZERO and not has_default:
+            values[name] = _ABSENT[field.type_str]
+    return values
 
 
-def _offset_fetch(version: int, request: Any, error: int) -> Any:
-    response = consumer.OffsetFetchResponse
-    if version < _BATCH_OFFSETS_SINCE:
-        return response(error_code=error, topics=[])
-    return response(
-        groups=[
-            response.OffsetFetchResponseGroup(group_id=g.group_id, topics=[], error_code=error)
-            for g in request.groups
-        ]
-    )
+def _fields_of(source: Any, version: int) -> Iterator[tuple[Any, Any]]:
+    for name, field in source._struct.fields.items():  # noqa: SLF001 its schema
+        if field.for_version_q(version):
+            yield field, getattr(source, name)
 
 
-def _find_coordinator(version: int, request: Any, error: int) -> Any:
-    response = metadata.FindCoordinatorResponse
-    nowhere = {"node_id": -1, "host": "", "port": -1}
-    if version < _BATCH_COORDINATORS_SINCE:
-        return response(error_code=error, error_message=None, **nowhere)
-    rows = [
-        response.Coordinator(key=key, error_code=error, error_message=None, **nowhere)
-        for key in request.coordinator_keys
-    ]
-    return response(coordinators=rows)
+def _rows_of(source: Any, version: int) -> Iterable[Any]:
+    """Return the first array of a request, or of one of its rows."""
+    found = (value for field, value in _fields_of(source, version) if field.is_array())
+    return next(found, None) or ()
 
 
-def _join_group(version: int, request: Any, error: int) -> Any:
-    name = None if version >= 7 else ""  # noqa: PLR2004 - the version that allows null
-    return consumer.JoinGroupResponse(
-        error_code=error, protocol_name=name, leader="", member_id=request.member_id, members=[]
-    )
-
-
-def _offset_for_leader_epoch(_: int, request: Any, error: int) -> Any:
-    row = consumer.OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
-    return consumer.OffsetForLeaderEpochResponse(
-        topics=[
-            row(
-                topic=t.topic,
-                partitions=[
-                    row.EpochEndOffset(error_code=error, partition=p.partition)
-                    for p in t.partitions
-                ],
-            )
-            for t in request.topics
-        ]
-    )
-
-
-def _describe_groups(_: int, request: Any, error: int) -> Any:
-    row = admin.DescribeGroupsResponse.DescribedGroup
-    rows = [row(error_code=error, group_id=group_id, members=[]) for group_id in request.groups]
-    return admin.DescribeGroupsResponse(groups=rows)
-
-
-def _create_topics(_: int, request: Any, error: int) -> Any:
-    row = admin.CreateTopicsResponse.CreatableTopicResult
-    rows = [row(name=t.name, error_code=error, error_message=None) for t in request.topics]
-    return admin.CreateTopicsResponse(topics=rows)
-
-
-def _delete_topics(version: int, request: Any, error: int) -> Any:
-    row = admin.DeleteTopicsResponse.DeletableTopicResult
-    if version < _DELETE_BY_ID_SINCE:
-        rows = [row(name=name, error_code=error) for name in request.topic_names]
-    else:
-        rows = [row(name=t.name, topic_id=t.topic_id, error_code=error) for t in request.topics]
-    return admin.DeleteTopicsResponse(responses=rows)
-
-
-def _create_partitions(_: int, request: Any, error: int) -> Any:
-    row = admin.CreatePartitionsResponse.CreatePartitionsTopicResult
-    rows = [row(name=t.name, error_code=error, error_message=None) for t in request.topics]
-    return admin.CreatePartitionsResponse(results=rows)
-
-
-def _describe_configs(_: int, request: Any, error: int) -> Any:
-    row = admin.DescribeConfigsResponse.DescribeConfigsResult
-    rows = [
-        row(
-            error_code=error,
-            error_message=None,
-            resource_type=r.resource_type,
-            resource_name=r.resource_name,
-            configs=[],
-        )
-        for r in request.resources
-    ]
-    return admin.DescribeConfigsResponse(results=rows)
-
-
-def _delete_groups(_: int, request: Any, error: int) -> Any:
-    row = admin.DeleteGroupsResponse.DeletableGroupResult
-    rows = [row(group_id=group_id, error_code=error) for group_id in request.groups_names]
-    return admin.DeleteGroupsResponse(results=rows)
-
-
-def _describe_cluster(_: int, _request: Any, error: int) -> Any:
-    return admin.DescribeClusterResponse(error_code=error, cluster_id="", brokers=[])
-
-
-def _update_features(_: int, _request: Any, error: int) -> Any:
-    return admin.UpdateFeaturesResponse(error_code=error, error_message=None, results=[])
-
-
-_REFUSALS: dict[str, Callable[[int, Any, int], Any | None]] = {
-    "ApiVersions": lambda _v, _r, error: api_versions_response(error),
-    "CreatePartitions": _create_partitions,
-    "CreateTopics": _create_topics,
-    "DeleteGroups": _delete_groups,
-    "DeleteTopics": _delete_topics,
-    "DescribeCluster": _describe_cluster,
-    "DescribeConfigs": _describe_configs,
-    "DescribeGroups": _describe_groups,
-    "Fetch": _fetch,
-    "FindCoordinator": _find_coordinator,
-    "Heartbeat": lambda _v, _r, error: consumer.HeartbeatResponse(error_code=error),
-    "InitProducerId": lambda _v, _r, error: producer.InitProducerIdResponse(
-        error_code=error, producer_id=-1, producer_epoch=-1
-    ),
-    "JoinGroup": _join_group,
-    "LeaveGroup": lambda _v, _r, error: consumer.LeaveGroupResponse(error_code=error, members=[]),
-    "ListGroups": lambda _v, _r, error: admin.ListGroupsResponse(error_code=error, groups=[]),
-    "ListOffsets": _list_offsets,
-    "Metadata": _metadata,
-    "OffsetCommit": _offset_commit,
-    "OffsetDelete": lambda _v, _r, error: consumer.OffsetDeleteResponse(
-        error_code=error, topics=[]
-    ),
-    "OffsetFetch": _offset_fetch,
-    "OffsetForLeaderEpoch": _offset_for_leader_epoch,
-    "Produce": _produce,
-    "SyncGroup": lambda _v, _r, error: consumer.SyncGroupResponse(error_code=error, assignment=b""),
-    "UpdateFeatures": _update_features,
-}
+def _own_name(source: Any, version: int) -> Any:
+    """Return what names a row of a request: its first value, or the row itself."""
+    if not hasattr(source, "_struct"):
+        return source
+    return next(value for _, value in _fields_of(source, version))

@@ -15,6 +15,7 @@ from system_tests.cli.move_to_streams import planned_move, planned_upgrade
 from system_tests.cli.options import EXIT_BAD, refuse, refuse_options
 from system_tests.cli.planned_group import CONNECTING, planned_saved
 from system_tests.cli.progress import counted
+from system_tests.engine import OptionError
 from system_tests.plan import (
     STREAMS,
     SavedGroup,
@@ -27,7 +28,6 @@ from system_tests.plan import (
     step_costs,
 )
 from system_tests.plan.report import move_decision
-from system_tests.sim import OptionError
 
 _SEEDS: Final = 10
 """Simulated bounces of each step of each group by default."""

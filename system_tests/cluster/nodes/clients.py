@@ -1,120 +1,88 @@
 """A group of clients of the cluster: KIP-584's steps T0 to T5, with brokers that lag.
 
-The leader polls a broker for the finalized levels. `probing.features.decide_look` decides whether
-they are new. Then one rebalance announces them to all members, and each adopts them when it gets
-its assignment. A restarted member knows no levels; it gets them in the rebalance in which it joins.
+The clients are members of a simulated group. Each looks for levels at the brokers, which know those
+of Kafka's features; the level of the governing feature stands for a level of the group's protocol.
 """
 
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from probing.features import (
-    UNKNOWN_LEVELS,
-    FinalizedLevels,
-    LookNumbers,
-    adopt_levels,
-    decide_look,
-    group_levels,
-)
-from system_tests.cluster.events import Adopted, MemberStarted, Polled, Rebalanced
-from system_tests.cluster.nodes.simulation import Node, World
+from probing.features import ASSIGNMENT_PROTOCOL, UNKNOWN_LEVELS, FinalizedLevels
+from system_tests.cluster.nodes.simulation import Cluster
+from system_tests.coordinator import CoordinatorConfig
+from system_tests.levels import LevelSource
+from system_tests.sim import World, WorldSetup
+from system_tests.sim.world import StateRates, StreamThread
 
-_POLL_MS: Final = (2_000, 3_500)
-_FIRST_POLL_MS: Final = 1_000
+RELEASES: Final = ("native", "next")
+"""Releases between which the members are bounced."""
+_PROTOCOL_LEVELS: Final = (4, 9, 11, 101)
 
 
-@dataclass(slots=True)
-class Member:
-    """One member: its name, and the levels that it uses and sends in its metadata."""
+def group_levels_of(finalized: FinalizedLevels, governing: str) -> FinalizedLevels:
+    """Return the levels of the group that finalized levels of the cluster stand for."""
+    level = finalized.level_of(governing)
+    found = {ASSIGNMENT_PROTOCOL: _PROTOCOL_LEVELS[level % len(_PROTOCOL_LEVELS)]} if level else {}
+    return FinalizedLevels(levels=found, epoch=finalized.epoch)
 
-    name: str
-    adopted: FinalizedLevels = UNKNOWN_LEVELS
+
+def client_world(seed: int, *, members: int) -> World:
+    """Return a group without state whose members look for levels; none of them runs."""
+    setup = WorldSetup(
+        seed=seed,
+        processes=members,
+        rates=StateRates(history=0, growth=0),
+        broker=CoordinatorConfig(initial_rebalance_delay_ms=0),
+        levels=UNKNOWN_LEVELS,
+    )
+    return World(setup)
 
 
-class ClientGroup:
-    """The group of clients.
+class ClientGroup(LevelSource):
+    """The members of a group, as clients of a cluster.
 
     Attributes:
-        members: all members.
-        leader: index of the leader.
-        generation: current generation.
-        answers_from: name of the only broker that is polled; "": a random one.
-        poll_ms: minimum and maximum time between two polls.
+        cluster: where the members look for levels.
+        answers_from: name of the only broker that answers; "": a random one.
     """
 
-    def __init__(self, world: World, size: int) -> None:
-        """Start all members; the first one is leader."""
-        self.world = world
-        self.members = [Member(name=f"m{number}") for number in range(size)]
-        self.leader = 0
-        self.generation = 0
+    def __init__(self, world: World, cluster: Cluster) -> None:
+        """Start all members."""
+        super().__init__(world)
+        self.cluster = cluster
         self.answers_from = ""
-        self.poll_ms = _POLL_MS
-        for member in self.members:
-            world.record(MemberStarted(world.now_ms, member.name))
-        world.handlers["!poll"] = self._on_poll
-        world.handlers["!adopt"] = self._on_adopt
-        if size:
-            world.do_later(_FIRST_POLL_MS, "poll", world.nodes[0])
+        for process in range(self.size):
+            world.start(process, RELEASES[0])
 
     @property
-    def leading(self) -> Member:
-        """The leader."""
-        return self.members[self.leader]
+    def size(self) -> int:
+        """The number of members."""
+        return self.world.setup.processes
 
-    def restart(self, index: int) -> None:
-        """Restart a member and rebalance; if it was leader, the next member becomes leader."""
-        member = self.members[index]
-        member.adopted = UNKNOWN_LEVELS
-        self.world.record(MemberStarted(self.world.now_ms, member.name))
-        if index == self.leader:
-            self.leader = (index + 1) % len(self.members)
-        self._rebalance(UNKNOWN_LEVELS, "membership")
+    def restart(self, process: int) -> None:
+        """Restart a member, perhaps on another release; it knows no levels."""
+        self.world.stop(process)
+        self.world.start(process, self.scheduler.choose(RELEASES))
 
-    def _on_poll(self, world: World, _node: Node, _data: tuple[Any, ...]) -> None:
-        world.do_later(world.scheduler.delay(*self.poll_ms), "poll", world.nodes[0])
-        broker = self._broker()
-        polled = broker.published if broker is not None else UNKNOWN_LEVELS
-        decision = decide_look(LookNumbers(polled=polled, adopted=self.leading.adopted))
-        name = "" if broker is None else broker.name
-        world.record(Polled(world.now_ms, self.leading.name, name, polled.epoch, decision.rule))
-        if decision.takes_epoch:
-            self._adopt(self.leading, polled)
-        if decision.starts_rebalance:
-            self._rebalance(polled, "levels")
+    def lagging_member(self, finalized: FinalizedLevels) -> str:
+        """Return the name of a member that does not go by the levels of the cluster, or ""."""
+        wanted = self._levels_of(finalized).levels
+        threads = self.world.threads
+        return next((t.name for t in threads if t.streams.state.levels.levels != wanted), "")
 
-    def _broker(self) -> Node | None:
-        """Return a random broker that runs and is registered; None if there is none."""
+    def levels_for(self, _: StreamThread) -> tuple[str, FinalizedLevels] | None:
+        """Return a broker that runs and is registered, and its levels; None if there is none."""
         usable = [
             broker
-            for broker in self.world.brokers
+            for broker in self.cluster.brokers
             if broker.is_up
             and broker.is_registered
-            and broker.paused_until_ms <= self.world.now_ms
+            and broker.paused_until_ms <= self.now_ms
             and self.answers_from in ("", broker.name)
         ]
-        return self.world.scheduler.choose(usable) if usable else None
+        if not usable:
+            return None
+        broker = self.scheduler.choose(usable)
+        return broker.name, self._levels_of(broker.published)
 
-    def _rebalance(self, polled: FinalizedLevels, cause: str) -> None:
-        """Send assignments to all members; each adopts the levels when its assignment arrives."""
-        world = self.world
-        answer = group_levels(polled, [member.adopted for member in self.members])
-        world.record(Rebalanced(world.now_ms, self.leading.name, cause, answer))
-        self.generation += 1
-        # The leader adopts it at once: otherwise its next assignment could have an older epoch.
-        self._adopt(self.leading, answer)
-        for index in range(len(self.members)):
-            delay_ms = world.scheduler.delay(1, 400)
-            world.do_later(delay_ms, "adopt", world.nodes[0], index, self.generation, answer)
-
-    def _on_adopt(self, _world: World, _node: Node, data: tuple[Any, ...]) -> None:
-        """A member receives an assignment; it ignores one of an earlier generation."""
-        index, generation, answer = data
-        if generation == self.generation:
-            self._adopt(self.members[index], answer)
-
-    def _adopt(self, member: Member, answer: FinalizedLevels) -> None:
-        after = adopt_levels(member.adopted, answer)
-        if after != member.adopted:
-            member.adopted = after
-            self.world.record(Adopted(self.world.now_ms, member.name, after))
+    def _levels_of(self, finalized: FinalizedLevels) -> FinalizedLevels:
+        return group_levels_of(finalized, self.cluster.realm.governing)

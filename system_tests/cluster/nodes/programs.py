@@ -19,7 +19,7 @@ from probing.features import (
     LevelRange,
     find_kafka_release,
 )
-from system_tests.cluster.machines import KAFKA_CONTENT, ContentSchema, EntryKind
+from system_tests.cluster.machines.content import KAFKA_CONTENT, ContentSchema, EntryKind
 
 PROTOCOL_FLAG: Final = "inter.broker.protocol"
 MIGRATION: Final = 5

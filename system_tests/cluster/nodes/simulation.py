@@ -1,6 +1,6 @@
-"""The simulated cluster: nodes with disks, a network with delays, and one queue of pending events.
+"""The simulated cluster: nodes with disks, and a network with delays.
 
-Handlers of messages and timers are registered by kind (``build.py``); each takes the world and the
+Handlers of messages and timers are registered by kind (``build.py``); each takes the cluster and a
 node. A message to a node that is down is lost; a paused node gets it at the end of its pause.
 """
 
@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from probing.features import FinalizedLevels, LevelRange, NodeSupport, Role
-from system_tests.cluster.events import Event, FaultInjected, Started, Stopped
-from system_tests.cluster.machines import ControllerState, Record, ReplicaState, Snapshot
+from system_tests.cluster.events import Started, Stopped
+from system_tests.cluster.machines.controller import ControllerState
+from system_tests.cluster.machines.replica import Record, ReplicaState, Snapshot
 from system_tests.cluster.nodes.programs import Program, Realm, Start, find_program
-from system_tests.sim import Scheduler
+from system_tests.engine import Actor, Pending, Simulation
+from system_tests.sim import Happened
 
 _CHECK_MS: Final = 100
 
@@ -39,7 +41,7 @@ class Node:
 
     Attributes:
         name, role: name of its lane, and its role.
-        index: index in ``World.nodes``.
+        index: index in ``Cluster.nodes``.
         disk: state that survives a stop.
         start: program and setting of the last start.
         incarnation: number of starts.
@@ -108,26 +110,25 @@ class Node:
         return self.is_up and self.is_elected
 
 
-Handler = Callable[["World", Node, tuple[Any, ...]], None]
+Handler = Callable[["Cluster", Node, tuple[Any, ...]], None]
 
 
-class World:
+class Cluster(Actor):
     """A running cluster.
 
     Attributes:
-        scheduler: the only clock and the only random generator.
         realm: properties of the cluster.
         nodes: all nodes, controllers first.
-        trace: events so far.
         drop: probability that a message is lost.
         committed: all committed batches.
         term: number of times that a controller became active.
-        handlers: handlers by kind of message or timer.
     """
 
-    def __init__(self, seed: int, realm: Realm, *, controllers: int, brokers: int) -> None:
+    def __init__(
+        self, simulation: Simulation, realm: Realm, *, controllers: int, brokers: int
+    ) -> None:
         """Create a cluster in which no node runs."""
-        self.scheduler = Scheduler(seed)
+        super().__init__(simulation)
         self.realm = realm
         names = [(f"c{n}", Role.CONTROLLER) for n in range(controllers)]
         names += [(f"b{n}", Role.BROKER) for n in range(brokers)]
@@ -135,26 +136,23 @@ class World:
         self.by_name = {node.name: node for node in self.nodes}
         self.controllers = [node for node in self.nodes if node.role is Role.CONTROLLER]
         self.brokers = [node for node in self.nodes if node.role is Role.BROKER]
-        self.trace: list[Event] = []
         self.drop = 0.0
         self.committed: list[Batch] = []
         self.term = 0
-        self.handlers: dict[str, Handler] = {}
-        self.starters: list[Callable[[World, Node], None]] = []
+        self._handlers: dict[str, Handler] = {}
+        self._actions: frozenset[str] = frozenset()
+        self.starters: list[Callable[[Cluster, Node], None]] = []
 
-    @property
-    def now_ms(self) -> int:
-        """The simulated time."""
-        return self.scheduler.now_ms
+    def handle(self, handlers: Mapping[str, Handler], actions: Mapping[str, Handler]) -> None:
+        """Register what handles messages and timers of nodes, and actions on nodes, by kind."""
+        self._handlers = {**handlers, **actions}
+        self._actions = frozenset(actions)
+        self.simulation.handlers |= dict.fromkeys(self._handlers, self._on_pending)
 
     @property
     def quorum(self) -> tuple[str, ...]:
         """The names of all voters."""
         return tuple(node.name for node in self.controllers)
-
-    def record(self, event: Event) -> None:
-        """Append an event to the trace."""
-        self.trace.append(event)
 
     def send(self, target: Node, kind: str, *data: Any) -> None:
         """Send a message with a random delay; it may be lost, except messages of kind "ask"."""
@@ -169,7 +167,7 @@ class World:
 
     def do_later(self, delay_ms: int, kind: str, node: Node, *data: Any) -> None:
         """Schedule an event for a node, whether it runs or not."""
-        self.scheduler.schedule(delay_ms, f"!{kind}", node.index, (0, *data))
+        self.scheduler.schedule(delay_ms, kind, node.index, (0, *data))
 
     def start(self, node: Node, start: Start) -> None:
         """Start a node that is down."""
@@ -211,7 +209,7 @@ class World:
     def pause(self, node: Node, pause_ms: int) -> None:
         """Pause a node: it handles no message and no timer."""
         node.paused_until_ms = max(node.paused_until_ms, self.now_ms + pause_ms)
-        self.record(FaultInjected(self.now_ms, node.name, f"paused for {pause_ms} ms"))
+        self.record(Happened(self.now_ms, "", f"fault: {node.name} paused for {pause_ms} ms"))
 
     def active(self) -> Node | None:
         """Return the active controller; None if there is none."""
@@ -222,7 +220,7 @@ class World:
         limit_ms = self.now_ms + within_ms
         check_ms = self.now_ms
         while True:
-            due_ms = self.scheduler.next_due_ms()
+            due_ms = self.simulation.next_due_ms()
             if due_ms is None or due_ms > check_ms:
                 if until():
                     return True
@@ -230,27 +228,16 @@ class World:
                     return False
                 check_ms = min(check_ms + _CHECK_MS, limit_ms)
                 continue
-            self._step()
+            self.simulation.step()
 
-    def run_for(self, wait_ms: int) -> None:
-        """Run for this long."""
-        end_ms = self.now_ms + wait_ms
-        self.scheduler.schedule(wait_ms, "?wake", 0, ())
-        while self.now_ms < end_ms:
-            self._step()
-
-    def _step(self) -> None:
-        pending = self.scheduler.pop()
-        kind = pending.kind
-        if kind == "?wake":
-            return
-        node = self.nodes[pending.target]
+    def _on_pending(self, pending: Pending) -> None:
+        kind, node = pending.kind, self.nodes[pending.target]
         incarnation, *data = pending.data
-        if kind.startswith("!"):
-            self.handlers[kind](self, node, tuple(data))
+        if kind in self._actions:
+            self._handlers[kind](self, node, tuple(data))
         elif node.is_up and incarnation in (0, node.incarnation):
             if node.paused_until_ms > self.now_ms:
                 wait_ms = node.paused_until_ms - self.now_ms
                 self.scheduler.schedule(wait_ms, kind, node.index, pending.data)
                 return
-            self.handlers[kind](self, node, tuple(data))
+            self._handlers[kind](self, node, tuple(data))

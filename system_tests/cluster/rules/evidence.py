@@ -8,29 +8,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from probing.features import FinalizedLevels, LevelRange, LevelRecord
+from probing.features import NO_EPOCH, FinalizedLevels, LevelRange, LevelRecord
 from system_tests.cluster.events import (
-    Adopted,
     Asked,
     Committed,
-    Event,
     Loaded,
-    MemberStarted,
     Published,
-    Rebalanced,
-    Registered,
-    Rejected,
+    Regarded,
     Rewritten,
-    Silenced,
     SnapshotWritten,
     Spoke,
+    Standing,
     Started,
     Stopped,
-    Unfenced,
-    Unregistered,
 )
-from system_tests.cluster.machines import ContentRecord, Entry, MinimumRecord
+from system_tests.cluster.machines.content import Entry
+from system_tests.cluster.machines.replica import ContentRecord, MinimumRecord
 from system_tests.cluster.nodes.programs import MIGRATION, Realm
+from system_tests.sim import Adopted, Ended, Looked
 
 _PREVIEW = 1
 
@@ -42,7 +37,7 @@ class Evidence:
     Attributes:
         realm: what holds for the whole cluster.
         started: node -> how it was last started; up: nodes that run.
-        registered, unfenced: brokers that were told so and are still thought to be there.
+        registered: brokers that were told so and are still thought to be there.
         history: levels by epoch; offset_by_epoch: the batch that made it.
         finalized: the committed levels; minimums: deprecated minimum by feature.
         content: what the log holds; content_by_epoch, dropped_by_epoch: right after each epoch.
@@ -57,7 +52,6 @@ class Evidence:
     started: dict[str, Started] = field(default_factory=dict)
     up: set[str] = field(default_factory=set)
     registered: set[str] = field(default_factory=set)
-    unfenced: set[str] = field(default_factory=set)
     finalized: FinalizedLevels = field(default_factory=FinalizedLevels)
     history: dict[int, Mapping[str, int]] = field(default_factory=dict)
     offset_by_epoch: dict[int, int] = field(default_factory=dict)
@@ -66,13 +60,13 @@ class Evidence:
     content_by_epoch: dict[int, tuple[Entry, ...]] = field(default_factory=dict)
     dropped_by_epoch: dict[int, frozenset[str]] = field(default_factory=dict)
     published: dict[str, FinalizedLevels] = field(default_factory=dict)
-    steps: dict[str, list[Event]] = field(default_factory=dict)
+    steps: dict[str, list[Any]] = field(default_factory=dict)
     broadcast_level: dict[str, int] = field(default_factory=dict)
     asked: dict[int, Asked] = field(default_factory=dict)
     accepted: list[Asked] = field(default_factory=list)
     adopted: dict[str, FinalizedLevels] = field(default_factory=dict)
-    rebalanced_epoch: int = 0
-    last: dict[str, Event] = field(default_factory=dict)
+    rebalanced_epoch: int = NO_EPOCH
+    last: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         realm = self.realm
@@ -126,7 +120,7 @@ class Evidence:
             if level != self.finalized.level_of(name)
         }
 
-    def add(self, event: Event) -> None:
+    def add(self, event: Any) -> None:
         """Apply the next event."""
         add = _ADD_BY_EVENT.get(type(event))
         if add is not None:
@@ -146,12 +140,14 @@ def _add_started(evidence: Evidence, event: Started) -> None:
 def _add_stopped(evidence: Evidence, event: Stopped) -> None:
     evidence.up.discard(event.node)
     evidence.broadcast_level.pop(event.node, None)
-    _forget(evidence, event.node)
+    evidence.registered.discard(event.node)
 
 
-def _forget(evidence: Evidence, node: str) -> None:
-    evidence.registered.discard(node)
-    evidence.unfenced.discard(node)
+def _add_regarded(evidence: Evidence, event: Regarded) -> None:
+    if event.standing is Standing.REGISTERED:
+        evidence.registered.add(event.node)
+    elif event.standing is not Standing.UNFENCED:
+        evidence.registered.discard(event.node)
 
 
 def _add_committed(evidence: Evidence, event: Committed) -> None:
@@ -211,19 +207,19 @@ def _add_spoke(evidence: Evidence, event: Spoke) -> None:
 
 
 def _add_adopted(evidence: Evidence, event: Adopted) -> None:
-    evidence.adopted[event.member] = event.finalized
+    evidence.adopted[event.thread] = event.levels
 
 
-def _add_member_started(evidence: Evidence, event: MemberStarted) -> None:
-    evidence.adopted.pop(event.member, None)
+def _add_ended(evidence: Evidence, event: Ended) -> None:
+    evidence.adopted.pop(event.thread, None)
     # An epoch that only this member had adopted has to be announced again.
     epochs = [levels.epoch for levels in evidence.adopted.values()]
-    evidence.rebalanced_epoch = min(evidence.rebalanced_epoch, max(epochs, default=0))
+    evidence.rebalanced_epoch = min(evidence.rebalanced_epoch, max(epochs, default=NO_EPOCH))
 
 
-def _add_rebalanced(evidence: Evidence, event: Rebalanced) -> None:
-    if event.cause == "levels":
-        evidence.rebalanced_epoch = max(evidence.rebalanced_epoch, event.finalized.epoch)
+def _add_looked(evidence: Evidence, event: Looked) -> None:
+    if event.asks:
+        evidence.rebalanced_epoch = max(evidence.rebalanced_epoch, event.levels.epoch)
 
 
 _ADD_BY_EVENT: dict[type, Callable[[Evidence, Any], None]] = {
@@ -237,11 +233,7 @@ _ADD_BY_EVENT: dict[type, Callable[[Evidence, Any], None]] = {
     Published: _add_published,
     Spoke: _add_spoke,
     Adopted: _add_adopted,
-    MemberStarted: _add_member_started,
-    Rebalanced: _add_rebalanced,
-    Registered: lambda evidence, event: evidence.registered.add(event.node),
-    Unfenced: lambda evidence, event: evidence.unfenced.add(event.node),
-    Silenced: lambda evidence, event: _forget(evidence, event.node),
-    Unregistered: lambda evidence, event: _forget(evidence, event.node),
-    Rejected: lambda evidence, event: _forget(evidence, event.node),
+    Ended: _add_ended,
+    Looked: _add_looked,
+    Regarded: _add_regarded,
 }

@@ -1,17 +1,12 @@
 """Rules about the log of a cluster and the requests that change it; see ``checkers.py``."""
 
-from system_tests.cluster.events import (
-    Acknowledged,
-    Asked,
-    Committed,
-    Event,
-)
+from system_tests.cluster.events import Acknowledged, Asked, Committed
 from system_tests.cluster.rules.evidence import Evidence
 
 
-def only_what_was_asked(evidence: Evidence, event: Event) -> str | None:
+def only_what_was_asked(evidence: Evidence, event: Committed) -> str | None:
     """A level changes only by an accepted request or by formatting."""
-    if not isinstance(event, Committed) or not (changes := evidence.changes_of(event)):
+    if not (changes := evidence.changes_of(event)):
         return None
     if evidence.finalized.epoch == 0 and evidence.realm.formatted is not None:
         level = changes.get(evidence.realm.governing)
@@ -33,9 +28,9 @@ def _as_allowed(evidence: Evidence, asked: Asked, changes: dict[str, int]) -> st
     return None
 
 
-def requirements_hold(evidence: Evidence, event: Event) -> str | None:
-    """No feature is finalized without what it requires."""
-    if not isinstance(event, Committed) or not (changes := evidence.changes_of(event)):
+def requirements_hold(evidence: Evidence, event: Committed) -> str | None:
+    """A feature is finalized only with the features that it requires."""
+    if not (changes := evidence.changes_of(event)):
         return None
     levels = {**evidence.finalized.levels, **changes}
     for feature, level in sorted(levels.items()):
@@ -45,10 +40,8 @@ def requirements_hold(evidence: Evidence, event: Event) -> str | None:
     return None
 
 
-def brokers_can(evidence: Evidence, event: Event) -> str | None:
+def brokers_can(evidence: Evidence, event: Committed) -> str | None:
     """A level is finalized only if every registered broker supports it."""
-    if not isinstance(event, Committed):
-        return None
     for feature, level in sorted(evidence.changes_of(event).items()):
         for broker in sorted(evidence.registered):
             if not evidence.supports(broker, feature, level):
@@ -56,9 +49,9 @@ def brokers_can(evidence: Evidence, event: Event) -> str | None:
     return None
 
 
-def majority_can(evidence: Evidence, event: Event) -> str | None:
+def majority_can(evidence: Evidence, event: Asked) -> str | None:
     """A level is accepted only if a majority of the quorum supports it."""
-    if not isinstance(event, Asked) or event.error != "NONE":
+    if event.error != "NONE":
         return None
     for feature, level in sorted(event.levels.items()):
         able = [
@@ -72,9 +65,9 @@ def majority_can(evidence: Evidence, event: Event) -> str | None:
     return None
 
 
-def safe_is_lossless(evidence: Evidence, event: Event) -> str | None:
+def safe_is_lossless(evidence: Evidence, event: Committed) -> str | None:
     """Only an unsafe downgrade loses content, and its response says so."""
-    if not isinstance(event, Committed) or not (changes := evidence.changes_of(event)):
+    if not (changes := evidence.changes_of(event)):
         return None
     level = changes.get(evidence.realm.governing)
     if level is None:
@@ -91,10 +84,8 @@ def safe_is_lossless(evidence: Evidence, event: Event) -> str | None:
     return None
 
 
-def minimums_hold(evidence: Evidence, event: Event) -> str | None:
+def minimums_hold(evidence: Evidence, event: Committed) -> str | None:
     """A deprecated minimum rises when all nodes have it, never falls, and is kept."""
-    if not isinstance(event, Committed):
-        return None
     for feature, level in sorted(evidence.minimums_of(event).items()):
         if level <= evidence.minimums.get(feature, 0):
             return f"the minimum of {feature} falls from {evidence.minimums[feature]} to {level}"
@@ -108,10 +99,8 @@ def minimums_hold(evidence: Evidence, event: Event) -> str | None:
     return None
 
 
-def acknowledged(evidence: Evidence, event: Event) -> str | None:
+def acknowledged(evidence: Evidence, event: Acknowledged) -> str | None:
     """An acknowledged request is in the log and increments the epoch by one."""
-    if not isinstance(event, Acknowledged):
-        return None
     asked = evidence.asked[event.request]
     if asked.dry or asked.error != "NONE":
         return f"request {event.request} was refused or a dry run, but is acknowledged"

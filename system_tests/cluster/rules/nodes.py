@@ -2,30 +2,28 @@
 
 from typing import Final
 
+from probing.features import FinalizedLevels
 from system_tests.cluster.events import (
     Activated,
-    Adopted,
-    Event,
     Left,
     Loaded,
     Published,
-    Rebalanced,
-    Registered,
+    Regarded,
     Rested,
     Restless,
     Rewritten,
     SnapshotWritten,
     Spoke,
+    Standing,
     Started,
-    Unfenced,
 )
+from system_tests.cluster.nodes.clients import group_levels_of
 from system_tests.cluster.rules.evidence import Evidence
+from system_tests.sim import Adopted, Looked
 
 
-def rewritten_at_the_level(evidence: Evidence, event: Event) -> str | None:
+def rewritten_at_the_level(evidence: Evidence, event: Rewritten) -> str | None:
     """A rewritten state holds only what the level knows, and lists what was dropped."""
-    if not isinstance(event, Rewritten):
-        return None
     epoch = event.finalized.epoch
     lost = {str(dropped) for dropped in event.dropped}
     expected = evidence.dropped_by_epoch.get(epoch, frozenset())
@@ -36,10 +34,11 @@ def rewritten_at_the_level(evidence: Evidence, event: Event) -> str | None:
     return None
 
 
-def snapshot_first(evidence: Evidence, event: Event) -> str | None:
-    """Levels are used after a start or load, or after a snapshot and a rewrite of the state."""
-    if not isinstance(event, Published):
-        return None
+def snapshot_first(evidence: Evidence, event: Published) -> str | None:
+    """A level is used only after a snapshot of the old state and a rewrite of the state.
+
+    Levels of a start or of a loaded snapshot are used at once.
+    """
     steps = evidence.steps.get(event.node, [])
     if steps and isinstance(steps[0], Started | Loaded):
         return None
@@ -54,10 +53,11 @@ def snapshot_first(evidence: Evidence, event: Event) -> str | None:
     return f"{event.node} uses epoch {event.finalized.epoch} after {kinds or 'nothing'}"
 
 
-def only_finalized(evidence: Evidence, event: Event) -> str | None:
-    """No node uses a level that is not committed, and none returns to an older epoch."""
-    if not isinstance(event, Published):
-        return None
+def only_finalized(evidence: Evidence, event: Published) -> str | None:
+    """No node uses a level that is not committed.
+
+    And none returns to an older epoch.
+    """
     levels = evidence.history.get(event.finalized.epoch)
     if levels != event.finalized.levels:
         return f"{event.node} uses {dict(event.finalized.levels)}, which is not finalized"
@@ -67,9 +67,9 @@ def only_finalized(evidence: Evidence, event: Event) -> str | None:
     return None
 
 
-def only_supported(evidence: Evidence, event: Event) -> str | None:
+def only_supported(evidence: Evidence, event: Published) -> str | None:
     """No node uses a level that it does not support."""
-    if not isinstance(event, Published) or not evidence.uses_levels(event.node):
+    if not evidence.uses_levels(event.node):
         return None
     for feature, level in sorted(event.finalized.levels.items()):
         if not evidence.supports(event.node, feature, level):
@@ -77,9 +77,10 @@ def only_supported(evidence: Evidence, event: Event) -> str | None:
     return None
 
 
-def kept_out(evidence: Evidence, event: Event) -> str | None:
-    """No broker is registered or unfenced that does not support a finalized level."""
-    if not isinstance(event, Registered | Unfenced) or event.node not in evidence.up:
+def kept_out(evidence: Evidence, event: Regarded) -> str | None:
+    """No broker is registered that does not support a finalized level."""
+    let_in = (Standing.REGISTERED, Standing.UNFENCED)
+    if event.standing not in let_in or event.node not in evidence.up:
         return None
     if not evidence.uses_levels(event.node):
         return None
@@ -92,7 +93,9 @@ def kept_out(evidence: Evidence, event: Event) -> str | None:
 _REACTIONS: Final = {"b": ("unregister and terminate",), "c": ("terminate", "resign and terminate")}
 
 
-def unsupported_leaves(evidence: Evidence, event: Event) -> str | None:
+def unsupported_leaves(
+    evidence: Evidence, event: Left | Published | Spoke | Activated
+) -> str | None:
     """A node that reads a level that it does not support unregisters or resigns, and stops."""
     if isinstance(event, Left):
         expected = _REACTIONS[event.node[0]]
@@ -103,21 +106,16 @@ def unsupported_leaves(evidence: Evidence, event: Event) -> str | None:
             if event.reaction in expected
             else f"wrong reaction of {event.node}: {event.reaction}"
         )
-    node = getattr(event, "node", "")
-    if isinstance(evidence.last.get(node), Left) and isinstance(
-        event, Published | Spoke | Activated
-    ):
-        return f"{node} keeps running after a level that it does not support"
+    if isinstance(evidence.last.get(event.node), Left):
+        return f"{event.node} keeps running after a level that it does not support"
     return None
 
 
-def readable(evidence: Evidence, event: Event) -> str | None:
+def readable(evidence: Evidence, event: Started | Spoke) -> str | None:
     """No node is sent records that its release cannot read."""
     if isinstance(event, Started):
         high = [n for n, level in sorted(evidence.broadcast_level.items()) if level > event.reads]
         return f"{high[0]} sends a level that {event.node} cannot read" if high else None
-    if not isinstance(event, Spoke):
-        return None
     if not event.peer and event.level < 1:
         return f"{event.node} has no level to send at"
     peers = [event.peer] if event.peer else sorted(evidence.up)
@@ -127,39 +125,31 @@ def readable(evidence: Evidence, event: Event) -> str | None:
     return None
 
 
-def group_continues(evidence: Evidence, event: Event) -> str | None:
-    """Members use finalized levels only, and never return to an older epoch."""
-    if isinstance(event, Adopted):
-        before = evidence.adopted.get(event.member)
-        if before is not None and event.finalized.epoch < before.epoch:
-            return f"{event.member} goes back from epoch {before.epoch} to {event.finalized.epoch}"
-        if evidence.history.get(event.finalized.epoch) != event.finalized.levels:
-            return f"{event.member} uses levels that are not finalized"
-    if isinstance(event, Rebalanced):
-        newest = max((levels.epoch for levels in evidence.adopted.values()), default=-1)
-        if event.finalized.epoch < newest:
-            return f"the group gets epoch {event.finalized.epoch}, but a member has {newest}"
+def group_continues(evidence: Evidence, event: Adopted) -> str | None:
+    """Members use finalized levels only, and never an older epoch."""
+    before, levels = evidence.adopted.get(event.thread), event.levels
+    if before is not None and levels.epoch < before.epoch:
+        return f"{event.thread} goes back from epoch {before.epoch} to {levels.epoch}"
+    finalized = FinalizedLevels(levels=evidence.history.get(levels.epoch, {}), epoch=levels.epoch)
+    if levels != group_levels_of(finalized, evidence.realm.governing):
+        return f"{event.thread} uses levels that are not finalized"
     return None
 
 
-def one_rebalance(evidence: Evidence, event: Event) -> str | None:
+def one_rebalance(evidence: Evidence, event: Looked) -> str | None:
     """The group rebalances once for a change of levels."""
-    if isinstance(event, Rebalanced) and event.cause == "levels":
-        leader = evidence.adopted.get(event.leader)
-        if leader is not None and event.finalized.epoch <= evidence.rebalanced_epoch:
-            return f"a second rebalance tells of epoch {event.finalized.epoch}"
+    if event.asks and event.levels.epoch <= evidence.rebalanced_epoch:
+        return f"{event.thread} asks for a second rebalance for epoch {event.levels.epoch}"
     return None
 
 
-def acknowledged_stays(evidence: Evidence, event: Event) -> str | None:
+def acknowledged_stays(evidence: Evidence, event: Rested) -> str | None:
     """At rest the cluster has the committed levels."""
-    if isinstance(event, Rested) and event.finalized != evidence.finalized:
+    if event.finalized != evidence.finalized:
         return f"at rest at epoch {event.finalized.epoch}, committed is {evidence.finalized.epoch}"
     return None
 
 
-def comes_to_rest(_evidence: Evidence, event: Event) -> str | None:
+def comes_to_rest(_: Evidence, event: Restless) -> str:
     """Every step ends with all nodes at the same levels."""
-    if isinstance(event, Restless):
-        return f"not at rest after {event.waited_ms} ms: {event.why}"
-    return None
+    return f"not at rest after {event.waited_ms} ms: {event.why}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median_low
 from typing import Final
 
-from system_tests.sim import Broken
+from system_tests.engine import Broken
 
 _LOW, _HIGH = 0.05, 0.95
 DEADLY: Final = frozenset({"nobody dies", "answers are readable"})

@@ -19,9 +19,9 @@ from system_tests.plan.model import PlanStep
 from system_tests.plan.steps import UpgradePlan
 from system_tests.plan.workers import run_jobs, worker_count
 from system_tests.sim import (
+    BounceOutcome,
     Ended,
     Happening,
-    Outcome,
     Started,
     cost_of,
     count_rebalances,
@@ -150,7 +150,7 @@ def _run(group: SimulatedGroup, job: tuple[Leg, int]) -> tuple[StepRun, ...]:
     return tuple(_stage_run(outcome, stage, stages, rate=group.restore) for stage in range(stages))
 
 
-def _stage_run(outcome: Outcome, stage: int, stages: int, *, rate: int) -> StepRun:
+def _stage_run(outcome: BounceOutcome, stage: int, stages: int, *, rate: int) -> StepRun:
     trace, a_stage = outcome.trace, len(outcome.lanes)
     stops = [at for at, event in enumerate(trace) if _is_stop(event)]
     # Where the group never came to rest, nobody was stopped.

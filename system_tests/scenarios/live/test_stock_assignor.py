@@ -11,12 +11,13 @@ import time
 from contextlib import ExitStack
 
 import pytest
-from kafka import ConsumerRebalanceListener, KafkaConsumer
+from kafka import ConsumerRebalanceListener
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from assignor import Topology
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from system_tests.broker import BrokerConfig, running_broker
+from system_tests.support.stock_consumer import StockConsumer
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.slow, pytest.mark.timeout(900)]
 PARTITIONS = 6
@@ -64,7 +65,7 @@ class Member(threading.Thread):
         self.start()
 
     def run(self):
-        consumer = KafkaConsumer(
+        consumer = StockConsumer(
             bootstrap_servers=self.bootstrap,
             group_id="g",
             partition_assignment_strategy=self.assignors,

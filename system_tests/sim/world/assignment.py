@@ -27,7 +27,7 @@ from probing import (
 from probing.topologies import newest_memory
 from system_tests.coordinator import ErrorCode, LeaveGroup, LeavingMember, SyncAnswer
 from system_tests.sim.events import Cause, Rejoined, Took
-from system_tests.sim.world.consumer import again, give, join, lose
+from system_tests.sim.world.consumer import again, give, join, lose, note_levels
 from system_tests.sim.world.observing import followed
 from system_tests.sim.world.setup import GROUP, Application
 from system_tests.sim.world.state import WorldState
@@ -63,7 +63,7 @@ def take(world: WorldState, thread: StreamThread, data: bytes) -> None:
     thread.claims, thread.answered = thread.answered, NO_CLAIMS
     application = world.application_of(thread)
     before, used_before = thread.owned, thread.streams.state.used_version
-    copies = thread.streams.held.standby
+    copies, levels_before = thread.streams.held.standby, thread.streams.state.levels
     received = thread.streams.receive(
         partitions,
         user_data,
@@ -71,14 +71,14 @@ def take(world: WorldState, thread: StreamThread, data: bytes) -> None:
         led_supported_version=thread.led_supported,
     )
     thread.led_supported = None
+    note_levels(world, thread, levels_before)
     running = _running(application, thread)
     given = tuple(p for p in before if p not in partitions or _is_another(thread, running, p))
     give(world, thread, given)
     ignores = any(isinstance(command, IgnoreTasks) for command in received.commands)
     is_followed = not (ignores or received.failure)
     runs = _runs(application, partitions, running) if is_followed else ()
-    thread.phase, thread.taken = Phase.STABLE, thread.generation
-    thread.cause = Cause.REBALANCE
+    thread.phase, thread.taken, thread.cause = Phase.STABLE, thread.generation, Cause.REBALANCE
     gained = tuple(p for p in runs if p not in before or _is_another(thread, running, p))
     thread.owned, thread.running = runs, running
     thread.followup += 1
@@ -248,6 +248,14 @@ def _rejoin_at_once(world: WorldState, thread: StreamThread, cause: str) -> None
     if cause:
         thread.rejoin_needed, thread.cause = True, cause
         poll_later(world, thread)
+
+
+def ask_for_rebalance(world: WorldState, thread: StreamThread, cause: str) -> None:
+    """Let a thread join again: at its next poll, or right after the running rebalance."""
+    if thread.phase in (Phase.JOINING, Phase.SYNCING):
+        thread.rejoin_after = cause
+    else:
+        _rejoin_at_once(world, thread, cause)
 
 
 def _wish(

@@ -25,6 +25,7 @@ _KIP_394 = (2, 2, 0)
 _KIP_735 = (3, 0, 0)
 _KIP_814 = (3, 2, 0)
 _BY_THE_TEXT = "-text"
+LATER = "next-later"
 _TEXT_SINCE, _TEXT_UNTIL = (2, 0), (2, 4)
 
 
@@ -75,11 +76,14 @@ def find_program(text: str) -> Release:
     """Return the release of that name.
 
     Besides the releases of the table there are programs that were never shipped: `2.3.1-text` is
-    2.3.1 with a leader and members as the text of KIP-268 describes them, for 2.0 to 2.3.
+    2.3.1 with a leader and members as the text of KIP-268 describes them, for 2.0 to 2.3; `LATER`
+    is a release after `next` that does not support the first versions.
 
     Raises:
         ReleaseError: no such release, or none that the text speaks of.
     """
+    if text == LATER:
+        return replace(find_release("next"), name=LATER, known_versions=(11,), latest_version=11)
     if not text.endswith(_BY_THE_TEXT):
         return find_release(text)
     shipped = find_release(text.removesuffix(_BY_THE_TEXT))

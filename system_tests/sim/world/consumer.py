@@ -16,6 +16,7 @@ from probing import (
     RebalanceStarted,
     member_step,
 )
+from probing.features import FinalizedLevels
 from system_tests.coordinator import (
     UNKNOWN_MEMBER_ID,
     ErrorCode,
@@ -29,6 +30,7 @@ from system_tests.coordinator import (
     SyncGroup,
 )
 from system_tests.sim.events import Cause, Gave, Wrote
+from system_tests.sim.level_events import Adopted
 from system_tests.sim.world.observing import KEPT_DECISIONS
 from system_tests.sim.world.setup import GROUP
 from system_tests.sim.world.state import LeaderPlace, Led, WorldState
@@ -50,6 +52,9 @@ def join(world: WorldState, thread: StreamThread) -> None:
     """Write a subscription and send JoinGroup."""
     streams, behaviour = thread.streams, thread.behaviour
     thread.answered = NO_CLAIMS
+    levels_before = streams.state.levels
+    if world.setup.levels is not None:
+        streams.levels_polled(thread.found)
     if streams.state.next_rebalance_ms != NO_REBALANCE:  # nothing else asks for the flag
         streams.state, _ = member_step(streams.state, RebalanceStarted(now_ms=world.now_ms))
     if not behaviour.cooperative:
@@ -63,6 +68,7 @@ def join(world: WorldState, thread: StreamThread) -> None:
     except MemberRefused as error:
         world.fail(thread, str(error))
         return
+    note_levels(world, thread, levels_before)
     if behaviour.forces_by_leaving:
         user_data = encode_subscription(value)  # such releases write no changing byte
     offer = ConsumerSubscription(world.application_of(thread).topics, user_data, thread.owned)
@@ -89,6 +95,13 @@ def join(world: WorldState, thread: StreamThread) -> None:
     )
     thread.asked = request
     send(world, thread, request)
+
+
+def note_levels(world: WorldState, thread: StreamThread, before: FinalizedLevels) -> None:
+    """Record the finalized levels that a thread goes by, if they are others than before."""
+    levels = thread.streams.state.levels
+    if levels != before:
+        world.record(Adopted(world.now_ms, thread.name, levels))
 
 
 def _owned(thread: StreamThread) -> dict[str, Any]:
@@ -164,6 +177,8 @@ def _known_by_leader(world: WorldState, thread: StreamThread) -> dict[str, Any]:
     dimensions = world.setup.dimensions
     if world.setup.change is not None:
         return {"stalled": thread.stalled, "topologies": thread.topologies}
+    if world.setup.levels is not None:
+        return {"levels": thread.streams.state.known_levels}
     if dimensions.is_default:
         return {}
     return {
@@ -176,6 +191,7 @@ def _known_by_leader(world: WorldState, thread: StreamThread) -> dict[str, Any]:
 def _led(world: WorldState, thread: StreamThread, led: Led) -> None:
     """Record what a leader decided."""
     world.record(led.happening)
+    world.support = led.support
     if world.setup.change is not None:
         thread.stalled, thread.topologies = led.stalled, led.topologies
     if led.decided is not None:

@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from assignor import GroupMember, LeaderKnowledge, LeaderSettings, assign_group
+from assignor.levels import generation_support
 from assignor.placement import Strategy, find_strategy
 from assignor.rebalance import GroupAnswer, MemberAnswer
 from assignor.topology import CarriedTopologies
 from encoding import TaskId
 from probing import Content, Release
+from probing.features import UNKNOWN_LEVELS
 from system_tests.coordinator import JoinedMember
 from system_tests.sim.events import Answer, Answered, Decided
 from system_tests.sim.world.behaviour import Behaviour, find_program
@@ -89,6 +91,7 @@ def lead(
             now_ms=place.now_ms,
             stalled=place.stalled,
             topologies=place.topologies,
+            levels=UNKNOWN_LEVELS if place.levels is None else place.levels,
         ),
         held_view=place.held_view,
     )
@@ -104,6 +107,7 @@ def lead(
         happening=_happening(behaviour, application, answer, parts, place),
         stalled=answer.memory.stalled,
         topologies=answer.remembered().topologies,
+        support=() if place.levels is None else generation_support(members),
         decided=_decided(behaviour, application, members, answer, place),
     )
 

@@ -10,11 +10,12 @@ from assignor import AssignmentConfig, MemberIdentity, StreamsMember, Topology
 from assignor.rebalance import GROUP_RECORD_LIMIT
 from assignor.topology import CarriedTopologies, Subtopology, content_fingerprint, plan_tasks
 from encoding import TaskId, TopicPartition
+from probing.features import FinalizedLevels
 from system_tests.coordinator import CoordinatorConfig
+from system_tests.engine import Scheduler
 from system_tests.sim.world.behaviour import behaviour_of
 from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions
 from system_tests.sim.world.disk import StateRates
-from system_tests.sim.world.scheduler import Scheduler
 from system_tests.sim.world.thread import StreamThread
 from system_tests.topology_changes import EXTRA, WORDS, Form, TopologyChange, forms_of
 from system_tests.trace import lane_name
@@ -22,6 +23,8 @@ from system_tests.trace import lane_name
 TOPIC = "lines"
 GROUP = "g"
 INSTANCE = "-instance"
+LOOK_MS: Final = (2_000, 3_500)
+"""How often a member looks for finalized levels; members of applications do once a minute."""
 _APP = "app"
 
 
@@ -81,6 +84,7 @@ class WorldSetup:
         network: its speed without faults.
         dimensions: what else the group has; `config` and `rates` are separate.
         change: of the topology, from the first program to the second; None: there is one program.
+        levels: finalized levels that members are configured with; None: they look for none.
     """
 
     seed: int | None = 0
@@ -95,6 +99,7 @@ class WorldSetup:
     network: Network = field(default_factory=Network)
     dimensions: Dimensions = NO_DIMENSIONS
     change: TopologyChange | None = None
+    levels: FinalizedLevels | None = None
 
     @property
     def is_observed(self) -> bool:

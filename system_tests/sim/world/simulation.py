@@ -9,16 +9,17 @@ on. What happened is in `trace`; it is checked elsewhere. The steps of members a
 from collections.abc import Callable
 from uuid import UUID
 
+from probing.features import UNKNOWN_LEVELS
 from system_tests.coordinator import JoinAnswer, LeaveGroup, Response, SyncAnswer
+from system_tests.engine import Pending, Scheduler
 from system_tests.sim.events import LOSES_DISK, Cause, Happened, Hindered, Hindrance, Started
 from system_tests.sim.world import assignment, consumer
 from system_tests.sim.world.behaviour import behaviour_of
 from system_tests.sim.world.leading import lead
-from system_tests.sim.world.scheduler import Pending, Scheduler
-from system_tests.sim.world.setup import GROUP, WorldSetup
+from system_tests.sim.world.setup import GROUP, LOOK_MS, WorldSetup
 from system_tests.sim.world.state import Lead, MemberIds, WorldState
 from system_tests.sim.world.thread import Phase, StreamThread
-from system_tests.sim.world.transport import absorb, poll_later
+from system_tests.sim.world.transport import absorb, later, poll_later
 
 
 class World(WorldState):
@@ -57,28 +58,6 @@ class World(WorldState):
             return False
         self.dispatch(self.scheduler.pop())
         return True
-
-    def run(self, *, until: Callable[[], bool], within_ms: int) -> bool:
-        """Step until a condition holds; False if it does not within this time."""
-        end_ms = self.now_ms + within_ms
-        while not until():
-            if self.now_ms > end_ms or not self.step():
-                return False
-        return True
-
-    def run_for(self, ms: int) -> None:
-        """Let exactly this much time pass."""
-        end_ms = self.now_ms + ms
-        while True:
-            due = [
-                d
-                for d in (self.scheduler.next_due_ms(), self.coordinator.next_deadline_ms())
-                if d is not None
-            ]
-            if not due or min(due) > end_ms:
-                break
-            self.step()
-        self.scheduler.now_ms = max(self.now_ms, end_ms)
 
     def choices(self) -> list[Pending]:
         """Return the events that may happen next.
@@ -125,6 +104,8 @@ class World(WorldState):
             return False
         if kind in ("do", "request"):
             return True
+        if kind in self.handlers:
+            return False
         thread = self.threads[target]
         incarnation, number, *_ = data
         if incarnation != thread.incarnation:
@@ -170,6 +151,7 @@ class World(WorldState):
                 carried=application.carried,
                 reached=self.disks[process].reached,
                 endpoint=dimensions.endpoint_of(process, starts=thread.incarnation),
+                levels=self.setup.levels or UNKNOWN_LEVELS,
             )
             self.record(
                 Started(
@@ -184,6 +166,8 @@ class World(WorldState):
                 )
             )
             poll_later(self, thread)
+            if self.setup.levels is not None:
+                later(self, thread, self.scheduler.delay(*LOOK_MS), "look", 0)
 
     def stop(self, process: int) -> None:
         """Stop a process cleanly."""
@@ -283,6 +267,9 @@ class World(WorldState):
         if kind == "do":
             action, *arguments = data
             _ACTIONS[action](self, *arguments)
+            return
+        if kind in self.handlers:
+            self.handlers[kind](pending)
             return
         thread = self.threads[target]
         if kind == "request":

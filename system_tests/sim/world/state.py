@@ -15,11 +15,12 @@ from assignor.rebalance import (
     TopologyMemory,
 )
 from encoding import TaskId, TopicPartition, View
+from probing.features import FinalizedLevels, NodeSupport
 from system_tests.coordinator import Coordinator, JoinedMember
-from system_tests.sim.events import Answered, Decided, Ended, Happening
+from system_tests.engine import Scheduler, Simulation
+from system_tests.sim.events import Answered, Decided, Ended
 from system_tests.sim.world.behaviour import Behaviour
 from system_tests.sim.world.disk import Disk
-from system_tests.sim.world.scheduler import Scheduler
 from system_tests.sim.world.setup import (
     INSTANCE,
     Application,
@@ -41,6 +42,7 @@ class Led(NamedTuple):
     stalled: StalledCopies = NONE_STALLED
     decided: Decided | None = None
     topologies: TopologyMemory = NO_TOPOLOGIES
+    support: tuple[NodeSupport, ...] = ()
 
 
 class LeaderPlace(NamedTuple):
@@ -58,6 +60,7 @@ class LeaderPlace(NamedTuple):
         held_view: the routing view that it got as a member, None where leaders go without.
         observed: threads, where what is decided is put down for the checkers; empty: it is not.
         topologies: what the leader remembers of its members' topologies.
+        levels: the newest finalized levels that it knows; None: members look for none.
     """
 
     thread: str
@@ -72,6 +75,7 @@ class LeaderPlace(NamedTuple):
     held_view: View | None = None
     observed: Sequence[StreamThread] = ()
     topologies: TopologyMemory = NO_TOPOLOGIES
+    levels: FinalizedLevels | None = None
 
 
 Lead = Callable[[Behaviour, Application, Sequence[JoinedMember], LeaderPlace], Led]
@@ -123,12 +127,11 @@ class MemberIds:
         return self.scheduler.choose(member_ids)
 
 
-class WorldState:
+class WorldState(Simulation):
     """A simulated group: its coordinator, threads, disks, and the messages on their way.
 
     Attributes:
         setup: sizes, speeds and settings.
-        scheduler: the clock, the random generator, and what is going to happen.
         network: delays and losses of messages from now on.
         member_ids: ids and names of members; asked by the coordinator.
         coordinator: of the one group.
@@ -137,8 +140,8 @@ class WorldState:
         threads: every thread, process by process.
         disks: one for each process.
         process_ids: number of each process's id; another one after its disk was lost.
-        trace: what happened, in order.
         decisions: of the latest leaders, in a group with dimensions.
+        support: levels that the members of the last generation support.
         is_stable: the coordinator has the leader's answer, and no rebalance is running.
     """
 
@@ -146,8 +149,9 @@ class WorldState:
         self, setup: WorldSetup, *, scheduler: Scheduler, member_ids: MemberIds, lead: Lead
     ) -> None:
         """Make a group of threads that are not up, with empty disks."""
+        super().__init__(scheduler)
         self.setup, self.network = setup, setup.network
-        self.scheduler, self.member_ids = scheduler, member_ids
+        self.member_ids = member_ids
         self.coordinator = Coordinator(
             setup.broker, member_ids.new, choose_leader=member_ids.choose_leader
         )
@@ -162,8 +166,8 @@ class WorldState:
         ]
         self.disks = [Disk(rates=setup.rates) for _ in range(setup.processes)]
         self.process_ids = list(range(1, setup.processes + 1))
-        self.trace: list[Happening] = []
         self.decisions: tuple[Decided, ...] = ()
+        self.support: tuple[NodeSupport, ...] = ()
         self.is_stable = False
 
     def copy(self) -> Self:
@@ -181,19 +185,15 @@ class WorldState:
         other.threads = [thread.copy() for thread in self.threads]
         other.disks = [disk.copy() for disk in self.disks]
         other.process_ids = self.process_ids.copy()
-        other.trace = self.trace.copy()
-        other.decisions = self.decisions
+        other.trace, other.handlers = self.trace.copy(), self.handlers
+        other.decisions, other.support = self.decisions, self.support
         other.is_stable = self.is_stable
         return other
 
-    @property
-    def now_ms(self) -> int:
-        """The simulated time."""
-        return self.scheduler.now_ms
-
-    def record(self, happening: Happening) -> None:
-        """Add an event to the trace."""
-        self.trace.append(happening)
+    def next_due_ms(self) -> int | None:
+        """Return when the next event happens, one of the coordinator included."""
+        due = (self.scheduler.next_due_ms(), self.coordinator.next_deadline_ms())
+        return min((each for each in due if each is not None), default=None)
 
     def application_of(self, thread: StreamThread) -> Application:
         """Return what the program of a thread processes."""

@@ -23,6 +23,7 @@ from assignor.rebalance import (
 )
 from assignor.topology import CarriedTopologies, Subtopology
 from encoding import TaskId, TopicPartition
+from probing.features import UNKNOWN_LEVELS, FinalizedLevels
 from probing.topologies import Reached
 from system_tests.coordinator import NO_GENERATION, UNKNOWN_MEMBER_ID, JoinGroup
 from system_tests.sim.events import Cause
@@ -54,6 +55,7 @@ class StreamThread:
         owned: partitions that it processes; running: the task of each, of a change.
         rejoin_needed: its next poll joins; cause: why.
         rejoin_after: why it rejoins at once after the running rebalance; empty: it does not.
+        found: the newest finalized levels that it found at a broker.
         led_supported: the lowest version supported in the group that it leads, until it takes its
             own answer; None for followers.
         lags: process id -> lags, as it saw them when it led last.
@@ -88,6 +90,7 @@ class StreamThread:
     rejoin_needed: bool = False
     cause: str = Cause.STARTED
     rejoin_after: str = ""
+    found: FinalizedLevels = UNKNOWN_LEVELS
     led_supported: int | None = None
     lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
     claims: ClaimMemory = NO_CLAIMS
@@ -133,6 +136,7 @@ class StreamThread:
         carried: CarriedTopologies | None = None,
         reached: Mapping[bytes, Reached] | None = None,
         endpoint: str | None = None,
+        levels: FinalizedLevels = UNKNOWN_LEVELS,
     ) -> None:
         """Begin the next incarnation, with a new consumer."""
         identity = MemberIdentity(
@@ -146,7 +150,9 @@ class StreamThread:
             subtopologies=subtopologies,
             carried=carried,
             reached=reached,
+            levels=levels,
         )
+        self.found = UNKNOWN_LEVELS
         self.incarnation += 1
         self.phase = Phase.IDLE
         self.cause = Cause.STARTED

@@ -36,9 +36,9 @@ def main() -> int:
     """Answer line by line until standard input ends."""
     lines = JsonLines()
     ask_kernel_to_end_with_parent()
-    classes = start_jvm(streams_jars(find_release(sys.argv[1]).name))
-    setup = json.loads(sys.stdin.readline())
     with tempfile.TemporaryDirectory() as folder:
+        classes = start_jvm(streams_jars(find_release(sys.argv[1]).name), temporary=folder)
+        setup = json.loads(sys.stdin.readline())
         processes = _Processes(classes, setup["bootstrap_servers"], folder)
         try:
             processes.prepare(setup)

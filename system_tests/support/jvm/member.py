@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from system_tests.errors import EnvironmentFailureError
@@ -38,7 +39,8 @@ def main() -> int:
     ask_kernel_to_end_with_parent()
     try:
         jars = streams_jars(config.release, on_disk=config.on_disk)
-        classes = start_jvm(jars, log_levels=_LOGGED)
+        Path(config.state_dir).mkdir(parents=True, exist_ok=True)
+        classes = start_jvm(jars, log_levels=_LOGGED, temporary=config.state_dir)
     except EnvironmentFailureError as error:
         sys.stderr.write(f"{error}\n")
         return _EXIT_ENVIRONMENT

@@ -1,7 +1,7 @@
 import pytest
 
 from assignor.errors import ConfigError
-from assignor.rebalance import checked_endpoint, parse_endpoint
+from assignor.rebalance.endpoints import checked_endpoint, parse_endpoint
 from encoding import HostInfo
 
 

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor.rebalance import assign_threads
-from assignor.rebalance.threads import assign_actives
+from assignor.rebalance.threads import assign_actives, assign_threads
 from encoding import TaskId
 
 TASKS = [TaskId(s, p) for s in range(3) for p in range(6)]

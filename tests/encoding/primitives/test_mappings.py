@@ -5,23 +5,23 @@ import copy
 import pytest
 
 from encoding import (
-    ClientTags,
     HostInfo,
     PartitionsByHost,
     PartitionsByTask,
     TaskId,
     TopicPartition,
 )
+from encoding.primitives import ByName
 
 
 def test_tags_are_sorted_hashable_and_equal_to_an_equal_dict():
-    tags = ClientTags({"zone": "b", "rack": "a"})
+    tags = ByName({"zone": "b", "rack": "a"})
     assert list(tags) == ["rack", "zone"]
     assert tags == {"zone": "b", "rack": "a"}
-    assert hash(tags) == hash(ClientTags({"rack": "a", "zone": "b"}))
+    assert hash(tags) == hash(ByName({"rack": "a", "zone": "b"}))
     assert (tags["zone"], tags.get("none"), len(tags)) == ("b", None, 2)
-    assert repr(tags) == "ClientTags({'rack': 'a', 'zone': 'b'})"
-    assert len(ClientTags()) == 0
+    assert repr(tags) == "ByName({'rack': 'a', 'zone': 'b'})"
+    assert len(ByName()) == 0
     with pytest.raises(TypeError):
         tags["zone"] = "c"
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probing.features import KAFKA_FEATURES, METADATA_VERSION, FeatureError
-from system_tests.cluster.machines import KAFKA_CONTENT, Dropped, Entry, rewrite_content
+from system_tests.cluster.machines.content import KAFKA_CONTENT, Dropped, Entry, rewrite_content
 
 FIELDS = {kind.name: ("name", *sorted(kind.later_fields)) for kind in KAFKA_CONTENT.kinds}
 

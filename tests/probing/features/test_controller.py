@@ -17,13 +17,12 @@ from probing.features import (
     UpdateRequest,
     find_kafka_release,
 )
-from system_tests.cluster.machines import (
+from system_tests.cluster.machines.controller import (
     AcceptNode,
     AnswerUpdate,
     AppendRecords,
     ControllerState,
     FenceNode,
-    MinimumRecord,
     NodeHeard,
     NodeRegistered,
     NodeSilent,
@@ -33,6 +32,7 @@ from system_tests.cluster.machines import (
     UpdateAsked,
     controller_step,
 )
+from system_tests.cluster.machines.replica import MinimumRecord
 
 
 def node(node_id, series="4.0", role=Role.BROKER):

@@ -9,15 +9,13 @@ from probing.features import (
     Role,
     find_kafka_release,
 )
-from system_tests.cluster.machines import (
-    KAFKA_CONTENT,
+from system_tests.cluster.machines.content import KAFKA_CONTENT, Entry
+from system_tests.cluster.machines.replica import (
     BatchRead,
     ContentRecord,
-    Entry,
     LeaveCluster,
     MinimumRecord,
     PublishLevels,
-    Reaction,
     Renegotiate,
     ReplicaState,
     RewriteState,
@@ -26,6 +24,7 @@ from system_tests.cluster.machines import (
     load_snapshot,
     replica_step,
 )
+from system_tests.cluster.machines.roles import Reaction
 
 TOPIC = Entry(kind="topic", key="t", fields={"id": 1})
 SCRAM = Entry(kind="scram_credential", key="alice", fields={"hash": 1})

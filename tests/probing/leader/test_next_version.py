@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 
-from probing import NEXT_VERSION_RULES, NextVersionNumbers
+from probing import NEXT_VERSION_RULES
+from probing.leader.next_version import NextVersionNumbers
 from probing.rules import always, first
 
 KNOWN = (*range(1, 12), 101, 102)

@@ -14,7 +14,7 @@ from encoding import KAFKA_VERSIONS, Subscription
 from encoding.kafka.subscription import AS_READ
 from probing import NEWEST_KAFKA, RELEASES, find_release
 from probing.features import KAFKA_RELEASES
-from probing.releases.rows import LATEST_VERSION_SINCE, NATIVE_STARTS
+from probing.releases.rows import LATEST_VERSION_SINCE, RELEASE_TABLES
 from probing.versions import START_VERSION
 from system_tests.matrix import all_pairs, kip268_pairs
 from system_tests.matrix.store import read
@@ -71,7 +71,8 @@ def versions():
 
 
 def start_version():
-    if NATIVE_STARTS.get(WRITTEN[-1]) != START_VERSION:
+    starts = {row["version"]: row.get("native_start") for row in RELEASE_TABLES["version"]}
+    if starts[WRITTEN[-1]] != START_VERSION:
         return (
             f"native_start of version {WRITTEN[-1]} in probing/releases/releases.toml: native"
             f" members start with {START_VERSION} (START_VERSION in probing/versions.py); a newer"

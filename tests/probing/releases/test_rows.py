@@ -10,7 +10,7 @@ from probing import RELEASES, find_release
 from probing.releases import rows as data
 from probing.releases.behaviour import MemberModel
 from probing.releases.lookup import parse_order
-from probing.upgrades import ONE_WAY_FORMATS
+from probing.upgrades.formats import ONE_WAY_FORMATS
 from tests.encoding.golden_files import LATEST
 
 NAMES = {release.name for release in RELEASES}

@@ -6,7 +6,6 @@ from probing.topologies import (
     HIGHEST_EPOCH,
     MOST_AHEAD,
     MOST_ENTRIES,
-    MOST_UNSHARED,
     Carrier,
     Reached,
     answered_memory,
@@ -16,6 +15,7 @@ from probing.topologies import (
     lowered,
     newest_memory,
 )
+from probing.topologies.memory import MOST_UNSHARED
 
 OLD, NEW, JUNK = b"old", b"new", b"junk"
 TOPICS = {OLD: frozenset({"lines"}), NEW: frozenset({"lines"}), JUNK: frozenset({"junk"})}

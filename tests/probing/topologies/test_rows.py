@@ -10,9 +10,9 @@ from probing.topologies import (
     TOPOLOGY_ANSWER_RULES,
     TOPOLOGY_MEMBER_RULES,
     AnswerNumbers,
-    ClaimNumbers,
     MemberNumbers,
 )
+from probing.topologies.memory import ClaimNumbers
 
 MEMBER = {
     "is_native": True,

@@ -5,7 +5,7 @@ import time
 from contextlib import closing, contextmanager
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
+from kafka import KafkaAdminClient, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import NewPartitions, NewTopic
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
@@ -13,6 +13,7 @@ from kafka.errors import FencedInstanceIdError, KafkaError
 
 from system_tests.broker import BrokerConfig, Fault, running_broker
 from system_tests.coordinator import CoordinatorConfig, EventKind, OffsetKey
+from system_tests.support.stock_consumer import StockConsumer
 
 pytestmark = [
     pytest.mark.usefixtures("clock"),
@@ -37,14 +38,8 @@ def consumer(broker, *topics, **config):
         "heartbeat_interval_ms": 100,
         "enable_auto_commit": False,
     }
-    names = topics or ("in",)
-    made = KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, **{**settings, **config})
-    for name in names:
-        # A leader that has no metadata yet assigns nothing, and if they come while it does, it
-        # takes them for those that it had: it never joins again.
-        made.partitions_for_topic(name)
-    made.subscribe(names)
-    return made
+    servers = broker.bootstrap_servers
+    return StockConsumer(*(topics or ("in",)), bootstrap_servers=servers, **{**settings, **config})
 
 
 def produce(broker, values, **config):

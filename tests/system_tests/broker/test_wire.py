@@ -68,6 +68,16 @@ def test_every_api_has_a_handler_and_a_refusal():
         assert refuse(api.name, api.max_version, api.request(**empty), 15) is not None
 
 
+def test_without_a_field_for_the_whole_request_each_partition_is_refused():
+    """OffsetFetch v1 was answered without any row, so without the error."""
+    api = next(api for api in APIS if api.name == "OffsetFetch")
+    topic = api.request.OffsetFetchRequestTopic(name="lines", partition_indexes=[0, 3])
+    request = api.request(group_id="g", topics=[topic])
+    (refused,) = refuse("OffsetFetch", 1, request, 15).topics
+    assert refused.name == "lines"
+    assert [(p.partition_index, p.error_code) for p in refused.partitions] == [(0, 15), (3, 15)]
+
+
 def test_an_api_versions_request_from_the_future_is_answered_in_version_0():
     async def work(_, connect):
         client = await connect()

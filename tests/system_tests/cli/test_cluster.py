@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from system_tests.cli.main import main
-from system_tests.cluster.machines import WriteSnapshot, replica_step
+from system_tests.cluster.machines.replica import WriteSnapshot, replica_step
 from system_tests.cluster.nodes import reading
 from tests.versions import NEWEST_SERIES
 

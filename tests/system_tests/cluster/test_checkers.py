@@ -7,21 +7,22 @@ from system_tests.cluster import KRAFT_RULES, check_kraft
 from system_tests.cluster.events import (
     Acknowledged,
     Activated,
-    Adopted,
     Asked,
     Committed,
     Left,
     Published,
-    Rebalanced,
-    Registered,
+    Regarded,
     Rested,
     Restless,
     Rewritten,
     SnapshotWritten,
     Spoke,
+    Standing,
     Started,
 )
+from system_tests.cluster.nodes.clients import group_levels_of
 from system_tests.cluster.nodes.programs import kafka_realm
+from system_tests.sim import Adopted, Looked
 
 REALM = kafka_realm(20)
 WIDE = {METADATA_VERSION: LevelRange(min=1, max=21)}
@@ -30,6 +31,10 @@ OLD = {METADATA_VERSION: LevelRange(min=1, max=20)}
 
 def at(level, epoch):
     return FinalizedLevels(levels={METADATA_VERSION: level}, epoch=epoch)
+
+
+def used(level, epoch):
+    return group_levels_of(at(level, epoch), METADATA_VERSION)
 
 
 def committed(at_ms, level, offset):
@@ -53,6 +58,7 @@ def started(node, ranges=WIDE):
 
 BEGUN = (started("c0"), Activated(2, "c0", 1), committed(3, 20, 0))
 USED = (Published(3, "c0", at(20, 1)),)
+REGISTERED = (Regarded(3, "b0", Standing.REGISTERED),)
 RAISED = (*BEGUN, *USED, update_request(21), committed(5, 21, 1))
 STEPS = (SnapshotWritten(6, "c0", 1, at(20, 1)), Rewritten(6, "c0", at(21, 2), (), ()))
 
@@ -67,7 +73,13 @@ TRACES = [
     ((*BEGUN, update_request(19), committed(5, 19, 1)), "only what was asked"),
     ((started("c0"), committed(3, 19, 0)), "only what was asked"),
     (
-        (*BEGUN, started("b0", OLD), Registered(3, "b0"), update_request(21), committed(5, 21, 1)),
+        (
+            *BEGUN,
+            started("b0", OLD),
+            Regarded(3, "b0", Standing.REGISTERED),
+            update_request(21),
+            committed(5, 21, 1),
+        ),
         "every live broker can",
     ),
     ((*BEGUN, started("c1"), started("c2"), update_request(21)), "a majority can"),
@@ -78,7 +90,7 @@ TRACES = [
     ((*BEGUN, Published(4, "c0", at(21, 2))), "only finalized"),
     ((*RAISED, *STEPS, Published(7, "c0", at(21, 2)), *USED), "only finalized"),
     ((*RAISED, started("b0", OLD), Published(7, "b0", at(21, 2))), "only supported"),
-    ((*RAISED, started("b0", OLD), Registered(7, "b0")), "kept out"),
+    ((*RAISED, started("b0", OLD), Regarded(7, "b0", Standing.REGISTERED)), "kept out"),
     ((*BEGUN, started("b0"), Left(5, "b0", "", "terminate")), "who cannot leaves"),
     ((*BEGUN, Activated(5, "c0", 2), Left(5, "c0", "", "terminate")), "who cannot leaves"),
     (
@@ -89,16 +101,13 @@ TRACES = [
     ((*BEGUN, update_request(21, dry=True), Acknowledged(6, 1, 2)), "acknowledged is committed"),
     ((*BEGUN, update_request(21), Acknowledged(6, 1, 2)), "acknowledged is committed"),
     ((*RAISED, Acknowledged(6, 1, 3)), "acknowledged is committed"),
-    ((*RAISED, Adopted(6, "m0", at(21, 2)), Adopted(7, "m0", at(20, 1))), "the group continues"),
-    ((*BEGUN, Adopted(6, "m0", at(21, 2))), "the group continues"),
-    (
-        (*RAISED, Adopted(6, "m0", at(21, 2)), Rebalanced(7, "m1", "levels", at(20, 1))),
-        "the group continues",
-    ),
+    ((*RAISED, Adopted(6, "a", used(21, 2)), Adopted(7, "a", used(20, 1))), "the group continues"),
+    ((*BEGUN, Adopted(6, "a", used(21, 2))), "the group continues"),
+    ((*RAISED, Adopted(6, "a", used(20, 2))), "the group continues"),
     (
         (
-            *(*RAISED, Adopted(6, "m0", at(20, 1))),
-            *(Rebalanced(7, "m0", "levels", at(21, 2)), Rebalanced(8, "m0", "levels", at(21, 2))),
+            *(*RAISED, Adopted(6, "a", used(20, 1))),
+            *(Looked(at_ms, "a", "b0", used(21, 2), asks=True) for at_ms in (7, 8)),
         ),
         "one rebalance",
     ),
@@ -114,7 +123,7 @@ def broken(trace, realm=REALM):
 def test_a_whole_upgrade_breaks_nothing():
     trace = (
         *(*RAISED, *STEPS, Published(7, "c0", at(21, 2)), Acknowledged(7, 1, 2)),
-        *(Adopted(8, "m0", at(21, 2)), Rested(9, "c0", at(21, 2))),
+        *(Adopted(8, "a", used(21, 2)), Rested(9, "c0", at(21, 2))),
     )
     assert broken(trace) == []
 

@@ -18,17 +18,17 @@ from system_tests.cluster.events import (
     Left,
     Loaded,
     Published,
-    Registered,
-    Rejected,
+    Regarded,
     Rested,
     Rewritten,
     SnapshotWritten,
     Spoke,
+    Standing,
     Started,
     Stopped,
-    Unfenced,
 )
-from system_tests.cluster.machines import KAFKA_CONTENT, MinimumRecord
+from system_tests.cluster.machines.content import KAFKA_CONTENT
+from system_tests.cluster.machines.replica import MinimumRecord
 
 SEEDS = range(8)
 ROOT = Path(__file__).resolve().parents[3]
@@ -78,17 +78,26 @@ def test_a_level_that_a_live_broker_lacks_is_refused_and_named():
         assert not done & {event.request for event in found(outcome, Asked, rule="a node cannot")}
 
 
+def rejections(outcome):
+    return found(outcome, Regarded, standing=Standing.REJECTED)
+
+
 @pytest.mark.kip("584-6", "sim")
 def test_a_node_started_with_an_older_release_is_rejected_with_the_reason():
     outcomes = upgrades()
-    rejected = [event for outcome in outcomes for event in found(outcome, Rejected)]
+    rejected = [event for outcome in outcomes for event in rejections(outcome)]
     assert rejected
     assert all("start it with a release that does" in event.why for event in rejected)
     for outcome in outcomes:
-        for reject in found(outcome, Rejected):
+        for reject in rejections(outcome):
             after = outcome.trace[outcome.trace.index(reject) :]
             until = next((n for n, event in enumerate(after) if _starts(event, reject.node)), None)
-            let_in = [event for event in after[:until] if isinstance(event, Registered | Unfenced)]
+            let_in = [
+                event
+                for event in after[:until]
+                if isinstance(event, Regarded)
+                and event.standing in (Standing.REGISTERED, Standing.UNFENCED)
+            ]
             assert reject.node not in {event.node for event in let_in}
 
 
@@ -214,7 +223,7 @@ def test_levels_are_raised_with_a_minority_offline_and_not_without_a_majority():
         assert found(outcome, Rested)[-1].finalized.level_of(METADATA_VERSION) > 0
         for event in found(outcome, Asked, error="NONE"):
             assert len(event.voters) > outcome.plan.controllers // 2
-    many = [experiment("minority", seed) for seed in (51, 70, 74)]
+    many = [experiment("minority", seed) for seed in (77, 94, 116)]
     refused = [
         event for outcome in many for event in found(outcome, Asked) if "majority" in event.rule
     ]
@@ -261,7 +270,8 @@ def test_after_one_rolling_bounce_levels_are_raised_online_and_peers_speak_them(
         ]
         assert {event.node for event in raised} <= set(outcome.lanes)
         spoken = {(event.node, event.peer) for event in found(outcome, Spoke, level=high)}
-        pairs = {(a, b) for a in outcome.lanes for b in outcome.lanes if a != b}
+        nodes = {event.node for event in found(outcome, Started)}
+        pairs = {(a, b) for a in nodes for b in nodes if a != b}
         assert spoken == pairs
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from system_tests.coordinator import EventKind, GroupEvent
+from system_tests.engine import Broken
 from system_tests.explore.issues import ISSUES, Finding, issue_of
 from system_tests.explore.liveness import endless_cycles, shortest_cycle
 from system_tests.explore.moves import Move
-from system_tests.sim import Broken
 from system_tests.sim.events import Answer, Answered, Cause, Ended, Rejoined, Started, Took
 
 

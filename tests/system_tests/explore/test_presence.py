@@ -2,6 +2,7 @@
 
 import pytest
 
+from system_tests.engine import Broken
 from system_tests.explore import (
     Bounds,
     Explored,
@@ -13,7 +14,7 @@ from system_tests.explore import (
     place,
     presence,
 )
-from system_tests.sim import BounceOptions, Broken, plan_bounce
+from system_tests.sim import BounceOptions, plan_bounce
 
 PLAN = plan_bounce(BounceOptions(old="3.1.2", new="3.9.2"))
 BOUNDS = Bounds(members=3)

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from probing import find_release
 from system_tests.cli.main import main
+from system_tests.engine import Broken
 from system_tests.plan import (
     SimulatedGroup,
     StepCost,
@@ -29,7 +30,6 @@ from system_tests.plan.cost_text import (
     seconds_text,
     simulated_text,
 )
-from system_tests.sim import Broken
 
 
 def plan(old, new, *uses):

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from probing import find_release
 from system_tests.cli import plan as command
 from system_tests.cli.main import main
+from system_tests.engine import Broken
 from system_tests.plan import SIGNS, SimulatedGroup, StepCost, StepRun, Use, costs_lines, make_plan
-from system_tests.sim import Broken
 
 
 def run(words):

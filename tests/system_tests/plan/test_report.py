@@ -8,10 +8,10 @@ from click.testing import CliRunner
 
 from probing import find_release
 from system_tests.cli.main import main
+from system_tests.engine import Broken
 from system_tests.plan import NOT_REHEARSED, SimulatedGroup, StepCost, StepRun, Use, make_plan
 from system_tests.plan.report import plan_page, signs_of
 from system_tests.plan.report.signs import version_text
-from system_tests.sim import Broken
 from tests.system_tests.report.browser import drawn
 
 MOST_BYTES = 1_000_000

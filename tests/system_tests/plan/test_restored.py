@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from probing import find_release
+from system_tests.engine import OptionError
 from system_tests.plan import SimulatedGroup, make_plan, scaled, step_costs
-from system_tests.sim import OptionError, Took, run_bounce
+from system_tests.sim import Took, run_bounce
 from tests.costs import calls_of
 
 SEEDS = 5

@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from probing import RELEASES, find_release
-from probing.upgrades import ONE_WAY_FORMATS
+from probing.upgrades.formats import ONE_WAY_FORMATS
 from system_tests.cli.main import main
+from system_tests.engine import OptionError
 from system_tests.plan import SimulatedGroup, Use, make_plan, step_costs
 from system_tests.plan.exactly_once import guarantee_of
 from system_tests.plan.text import (
@@ -19,7 +20,6 @@ from system_tests.plan.text import (
     step_text,
 )
 from system_tests.plan.uses import VERSIONS, read_uses
-from system_tests.sim import OptionError
 
 # The newest patch of each series: paths between patches of a series cross no format.
 KAFKA = tuple({r.series: r for r in RELEASES if not r.is_native}.values())

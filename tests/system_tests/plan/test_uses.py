@@ -5,9 +5,9 @@ from click.testing import CliRunner
 
 from probing import find_release
 from system_tests.cli.main import main
+from system_tests.engine import OptionError
 from system_tests.plan import Use, make_plan
 from system_tests.plan.uses import read_uses
-from system_tests.sim import OptionError
 
 
 def plan(old, new, *uses):

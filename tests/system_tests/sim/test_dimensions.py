@@ -12,7 +12,6 @@ from system_tests.sim import (
     outcome_document,
     outcome_lines,
     plan_bounce,
-    replay_command,
     run_bounce,
 )
 from system_tests.sim.events import AtRest, Decided, Drained, Followed, Rested, Settled
@@ -55,7 +54,7 @@ def test_without_draws_nothing_of_it_is_there_and_the_trace_has_no_word_of_it():
     outcome = run_bounce(BounceOptions(seed=7, old="3.1", new="native"))
     assert outcome.options.dimensions == NO_DIMENSIONS
     assert not [event for event in outcome.trace if isinstance(event, Decided | Followed | Rested)]
-    assert "--draw" not in replay_command(outcome)
+    assert "--draw" not in outcome.replay
     assert "drawn" not in outcome_document(outcome)
 
 
@@ -77,7 +76,7 @@ def test_one_seed_draws_the_same_again_and_has_a_replay_command():
     options = BounceOptions(seed=6, draw_all=True)
     outcome = run_bounce(options)
     assert outcome.trace == run_bounce(options).trace
-    assert replay_command(outcome).endswith("--draw all")
+    assert outcome.replay.endswith("--draw all")
     assert any(line.startswith("drawn: native members ") for line in outcome_lines(outcome))
     assert outcome_document(outcome)["drawn"]["standbys"] == outcome.options.dimensions.standbys
 
@@ -87,7 +86,7 @@ def test_one_seed_draws_the_same_again_and_has_a_replay_command():
 def test_drawn_groups_break_no_rule(new, faults):
     for seed in range(15):
         outcome = run_bounce(BounceOptions(seed=seed, new=new, faults=faults, draw_all=True))
-        assert outcome.broken == (), replay_command(outcome)
+        assert outcome.broken == (), outcome.replay
         assert [event for event in outcome.trace if isinstance(event, Settled)]
 
 
@@ -107,7 +106,7 @@ def test_who_took_no_answer_is_waited_for(members, partitions, seed):
             draw_all=True,
         )
     )
-    assert outcome.broken == (), replay_command(outcome)
+    assert outcome.broken == (), outcome.replay
 
 
 def test_a_static_group_is_not_drawn_dynamic_and_its_coordinator_does_not_move():

@@ -1,6 +1,6 @@
 """The trace: one line per event, seven symbols, the same text for the same seed."""
 
-from system_tests.sim import BounceOptions, outcome_lines, replay_command, run_bounce
+from system_tests.sim import BounceOptions, outcome_lines, run_bounce
 from system_tests.sim.events import Ended, Happened, Rejoined, Settled, Started
 from system_tests.sim.narrate import trace_lines
 
@@ -59,7 +59,7 @@ def test_a_failure_names_the_rule_history_and_the_command_that_replays_it():
 def test_the_replay_leaves_drawn_what_was_drawn():
     faults = frozenset({"drop", "crash"})
     outcome = run_bounce(BounceOptions(seed=4, static=True, faults=faults))
-    assert replay_command(outcome) == (
+    assert outcome.replay == (
         "rolling-bounce simulate --seed 4 --members 3 --threads 1 --partitions 6 --static"
         " --faults crash,drop"
     )

@@ -3,10 +3,10 @@
 import pytest
 
 from probing import ReleaseError
-from system_tests.sim import BounceOptions, OptionError, plan_bounce, run_bounce
+from system_tests.engine import OptionError, Scheduler
+from system_tests.sim import BounceOptions, plan_bounce, run_bounce
 from system_tests.sim.draws import draw
 from system_tests.sim.world.behaviour import behaviour_of
-from system_tests.sim.world.scheduler import Scheduler
 
 
 @pytest.mark.parametrize(

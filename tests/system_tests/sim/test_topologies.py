@@ -2,14 +2,7 @@
 
 import pytest
 
-from system_tests.sim import (
-    BounceOptions,
-    Started,
-    outcome_document,
-    outcome_lines,
-    replay_command,
-    run_bounce,
-)
+from system_tests.sim import BounceOptions, Started, outcome_document, outcome_lines, run_bounce
 from system_tests.topology_changes import ChangeKind
 from tests.nightly import sample
 
@@ -18,13 +11,13 @@ FAULTS = frozenset({"crash", "leader", "disk", "duplicate"})
 
 def broken(**options):
     outcome = run_bounce(BounceOptions(draw_topology=True, **options))
-    return [(replay_command(outcome), rule.rule, rule.sentence) for rule in outcome.broken]
+    return [(outcome.replay, rule.rule, rule.sentence) for rule in outcome.broken]
 
 
 @pytest.mark.slow
 def test_every_kind_of_change_is_drawn_and_breaks_no_rule():
     outcomes = [run_bounce(BounceOptions(seed=n, draw_topology=True)) for n in range(40)]
-    assert [replay_command(each) for each in outcomes if not each.ok] == []
+    assert [each.replay for each in outcomes if not each.ok] == []
     changes = {(each.options.topology, each.options.carries_both) for each in outcomes}
     assert changes == {(kind, both) for kind in ChangeKind for both in (False, True)}
     assert {each.options.static for each in outcomes} == {False, True}
@@ -64,7 +57,7 @@ def test_a_change_is_the_same_each_time_and_says_what_it_is():
         "cooperative": False,
         "static": False,
     }
-    assert replay_command(first).endswith("--faults crash --topology rename")
+    assert first.replay.endswith("--faults crash --topology rename")
 
 
 def test_other_bounces_know_no_topology():

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 from assignor.errors import TaskAssignmentError
 from assignor.rebalance.forms.group import GroupTopologies, read_topologies
-from assignor.rebalance.forms.reports import reached_rows, report_of
-from assignor.rebalance.forms.selection import Selection, restricted, select_tasks, selected_plan
-from assignor.rebalance.forms.translation import in_group_numbers
+from assignor.rebalance.forms.reports import reached_rows
+from assignor.rebalance.forms.selection import Selection, select_tasks, selected_plan
+from assignor.rebalance.forms.translation import renumbered
 from assignor.rebalance.forms.waiting import retired_sentences
 from assignor.rebalance.leader.claims import NO_CLAIMS
 from assignor.rebalance.leader.knowledge import LeaderInputs, LeaderMemory
@@ -22,7 +22,7 @@ from assignor.rebalance.leader.members import ReadMember, endpoints_of, of_plan
 from assignor.rebalance.leader.parts.absent import OneTopology
 from assignor.rebalance.leader.parts.knowledge import LeaderKnowledge
 from assignor.rebalance.leader.placements import Placement
-from assignor.topology import CarriedTopologies, TaskPlan, plan_tasks
+from assignor.topology import CarriedTopologies, TaskPlan, only_tasks, plan_tasks
 from encoding import RUNNING, Subscription, TaskId, TaskOffsetSums, TopicPartition
 
 Item = TypeVar("Item", TaskId, TopicPartition)
@@ -35,7 +35,6 @@ class RollingTopologies(OneTopology):
     Args:
         own: what the leader carries.
         topologies: who can run what.
-        generation: of the rebalance; -1 if unknown.
         selection: which tasks run in which form; None: the group has one topology.
     """
 
@@ -43,25 +42,16 @@ class RollingTopologies(OneTopology):
         self,
         own: CarriedTopologies,
         topologies: GroupTopologies,
-        generation: int,
         selection: Selection | None = None,
     ) -> None:
         super().__init__(own.subtopologies)
-        self._own = own
-        self._topologies = topologies
-        self._generation = generation
-        self._selection = selection
-        self.excluded = topologies.excluded
-        self.memory = topologies.memory
+        self._own, self._topologies, self._selection = own, topologies, selection
+        self.excluded, self.memory = topologies.excluded, topologies.memory
         if selection is not None:
             self.waiting, self.waiting_tasks = selection.waiting, selection.waiting_tasks
 
     def plan(self, partition_counts: Mapping[str, int]) -> tuple[TaskPlan, tuple[str, ...]]:
-        """Return the tasks of all members' subtopologies; of the leader's own if others do not fit.
-
-        Raises:
-            TaskAssignmentError: the leader's topology does not fit the partition counts.
-        """
+        """Return the tasks of all members' subtopologies; of its own if others do not fit."""
         planned, warnings = self._topologies.planned, self._topologies.warnings
         retired = retired_sentences(self._topologies)
         try:
@@ -87,18 +77,20 @@ class RollingTopologies(OneTopology):
                 replace(memory, claims=NO_CLAIMS, lags_before={}, lags_at_ms=0, stalled=stalled),
                 replace(inputs, waits={}, end_offset_sums=None),
             )
-        if not topologies.reused:
+        if not topologies.table.reused:
             return memory, inputs
-        return without_numbers(memory, inputs, topologies.reused)
+        return without_numbers(memory, inputs, topologies.table.reused)
 
     def numbered(self, member_id: str, value: Subscription) -> Subscription:
         """Return a subscription with the group's numbers; without tasks if its own are unknown."""
-        forms = self._topologies.by_member.get(member_id)
         ran = self._topologies.ran.get(member_id, ())
         if ran and not value.prev_tasks:
             sums = {**dict(value.task_offset_sums), **dict.fromkeys(ran, RUNNING)}
             value = replace(value, task_offset_sums=TaskOffsetSums.from_mapping(sums))
-        return in_group_numbers(value, () if forms is None else forms.to_group)
+        to_group = self._topologies.table.to_group.get(member_id, ())
+        if to_group and to_group == tuple(range(len(to_group))):
+            return value
+        return replace(value, task_offset_sums=renumbered(value.task_offset_sums, to_group))
 
     def select(
         self,
@@ -113,7 +105,7 @@ class RollingTopologies(OneTopology):
             return self, plan
         able = {member.id for member in members if not member.why_quarantined}
         selection = select_tasks(topologies, plan, running(), able=able, level=level)
-        selected = RollingTopologies(self._own, topologies, self._generation, selection)
+        selected = RollingTopologies(self._own, topologies, selection)
         return selected, selected_plan(plan, selection)
 
     def place(
@@ -147,14 +139,14 @@ class RollingTopologies(OneTopology):
         self, plan: TaskPlan, members: tuple[ReadMember, ...], able: Sequence[ReadMember]
     ) -> Iterator[tuple[TaskPlan, tuple[ReadMember, ...]]]:
         """Plan and members once for each set of members that can run the same tasks."""
-        selection, names = self._selection, {member.id for member in able}
-        if selection is None or (
-            selection.is_everything and all(names <= s.members for s in selection.shares)
-        ):
+        names = {member.id for member in able}
+        shares = () if self._selection is None else self._selection.shares
+        is_whole = len(shares) <= 1 and all(names <= share.members for share in shares)
+        if self._selection is None or (is_whole and not self._selection.pinned):
             yield plan, members
             return
-        for share in selection.shares:
-            part = restricted(plan, share.tasks)
+        for share in shares:
+            part = only_tasks(plan, share.tasks)
             can = (m for m in members if m.id in share.members or m.id not in names)
             yield part, tuple(of_plan(member, part) for member in can)
 
@@ -217,17 +209,14 @@ def read_rolling_topologies(
     """
     topologies = read_topologies(
         own,
-        [report_of(member, value) for member, value in subscriptions.items()],
+        subscriptions,
         knowledge.topologies,
         leader_id=knowledge.leader_id,
         partition_counts=partition_counts,
         generation=knowledge.generation,
         known=knowledge.reached,
     )
-    if topologies.asked:
-        ran = {member: subscriptions[member].prev_tasks for member in sorted(topologies.asked)}
-        topologies = topologies.asked_after(ran, knowledge.generation)
-    return RollingTopologies(own, topologies, knowledge.generation)
+    return RollingTopologies(own, topologies)
 
 
 def kept_copies(

@@ -1,23 +1,29 @@
 """The leader's part for the routing view: the smallest form of it that each native member can use.
 
-A view is one value for the whole group (`assignor.rebalance.routing_view`). A member gets it in
-full, as a delta against the view that it reports, or as a reference to that view.
+A view is one value for the whole group, named by epoch and checksum. A member gets it in full, as a
+delta against the view that it reports, or as a reference to that view. The leader keeps the epoch
+while the content stays, so that it sends no member a view that the member holds already.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from assignor.rebalance.endpoints import parse_endpoint
 from assignor.rebalance.leader.members import ReadMember
 from assignor.rebalance.leader.placements import Placement
-from assignor.rebalance.routing_view import group_view
 from encoding import (
+    HostInfo,
     NativeAssignment,
     View,
     ViewForm,
     ViewForms,
     ViewReference,
+    build_view,
     choose_view_form,
     encode_view_forms,
 )
+
+HIGHEST_REPORTED = 2**61
 
 
 def view_fields(
@@ -54,17 +60,35 @@ def _view_forms(
     reported: list[ViewReference],
     held_view: View | None,
 ) -> ViewForms | None:
-    """Return the view in all its forms; None if no member serves queries."""
-    view = group_view(
-        endpoint_by_member=placement.endpoint_by_member,
-        active_by_member=placement.active_by_member,
-        standby_by_member=placement.standby_by_member,
-        sizes=sizes,
-        previous=held_view,
-        reported=reported,
-    )
-    if view is None:
+    """Return the view in all its forms; None if no member serves queries.
+
+    Its epoch stays while its content does; a new one is above all that members report.
+    """
+    if not placement.endpoint_by_member:
         return None
+    starts = [sum(sizes[:number]) for number in range(len(sizes))]
+    active: dict[HostInfo, list[int]] = {}
+    standby: dict[HostInfo, list[int]] = {}
+    for member, endpoint in sorted(placement.endpoint_by_member.items()):
+        host = parse_endpoint(endpoint)
+        if host is None:
+            continue
+        for by_member, found in (
+            (placement.active_by_member, active),
+            (placement.standby_by_member, standby),
+        ):
+            numbers = found.setdefault(host, [])
+            numbers += [starts[t.subtopology] + t.partition for t in by_member.get(member, ())]
+    epoch = -1 if held_view is None else held_view.epoch
+    view = build_view(
+        epoch=max(epoch, 0), sizes=sizes, active=active, standby=standby, previous=held_view
+    )
+    if held_view is not None and view == held_view:
+        view = held_view
+    else:
+        # A member may report any number: epochs of the highest half are ignored.
+        known = [named.epoch for named in reported if named.epoch < HIGHEST_REPORTED]
+        view = replace(view, epoch=max(epoch, *known, -1) + 1)
     return encode_view_forms(view, [held_view] if held_view is not None and reported else [])
 
 

@@ -11,6 +11,7 @@ from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.reset import reset_lines
 from system_tests.real import running_real_broker
 from system_tests.support.jvm import ResetTool
+from system_tests.support.stock_consumer import StockConsumer
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 INPUT, RECORDS, PARTITIONS = "words", 10, 2
@@ -119,7 +120,7 @@ def test_a_static_member_within_its_session_is_refused_as_by_kafka_s_tool(broker
     servers, group = broker.bootstrap_servers, "static"
     internal = prepared(servers, group)
     static = {"group_instance_id": "first", "session_timeout_ms": 60_000}
-    with KafkaConsumer(INPUT, bootstrap_servers=servers, group_id=group, **static) as consumer:
+    with StockConsumer(INPUT, bootstrap_servers=servers, group_id=group, **static) as consumer:
         while not consumer.assignment():
             consumer.poll(timeout_ms=200)
     options = ["reset", "--bootstrap-server", servers, "--group", group, "--input-topic", INPUT]

@@ -20,7 +20,7 @@ from assignor.embedding.loops import PollLoop
 from encoding import TopicPartition
 from system_tests.broker.partition_log import PartitionLog
 from system_tests.broker.transactions import control_batch, transactional_batch
-from system_tests.sim.world.scheduler import Scheduler
+from system_tests.engine import Scheduler
 from tests.assignor.adapters.reports.logs import compress, spoil
 from tests.assignor.embedding.state_stores.logs import Log
 

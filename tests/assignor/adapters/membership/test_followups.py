@@ -11,15 +11,13 @@ from assignor.adapters.membership.reports import FirstTasks, Reporter
 from assignor.observe import AnswerRefused, MemberFailed, MembershipLost, Outcome, RejoinRequested
 from assignor.rebalance import (
     AskAgain,
-    DropRejoin,
     End,
     Received,
     Rejoin,
     RejoinLater,
-    Report,
 )
 from encoding import TaskId
-from probing import RejoinNow
+from probing import ClearSchedule, RejoinNow, ReportError
 from tests.assignor.adapters.membership.clients import FakeClient
 
 TAKEN = Taken(
@@ -31,6 +29,7 @@ TAKEN = Taken(
     held=NO_TASKS,
 )
 COMMAND = RejoinNow(used_version=11, rule="a rule", why="a reason")
+CLEAR = ClearSchedule(rule="a rule", why="a reason")
 
 
 class Member:
@@ -81,7 +80,7 @@ def test_a_rejoin_after_a_wait_goes_by_the_timer_and_is_reported():
 @pytest.mark.parametrize("wait_ms", [0, 4_000])
 def test_without_a_client_a_rejoin_is_reported_with_what_to_do(wait_ms):
     member = Member(attached=False)
-    member.does(RejoinLater(delay_ms=1), DropRejoin(), rejoin(wait_ms))
+    member.does(RejoinLater(delay_ms=1), CLEAR, rejoin(wait_ms))
     assert member.reporter.failures == [
         "a rejoin is due, but attach(consumer) was never called; call it"
     ]
@@ -94,7 +93,7 @@ def test_a_later_step_replaces_the_rejoin_of_an_earlier_one():
     member.does(RejoinLater(delay_ms=5_000), RejoinLater(delay_ms=9_000))
     assert member.client.delays_s == [5, 9]
     assert len(member.client.pending) == 1
-    member.does(DropRejoin())
+    member.does(CLEAR)
     member.client.fire()
     assert member.client.rejoins == 0
 
@@ -111,7 +110,7 @@ def test_an_answer_that_cannot_be_taken_is_asked_for_after_its_wait():
 
 def test_a_report_goes_on_and_an_end_does_not():
     member = Member()
-    member.does(Report(why="a sentence"))
+    member.does(ReportError(code=1, rule="a rule", why="a sentence"))
     assert (member.reporter.failed, member.reporter.failures) == (None, ["a sentence"])
     member.does(End(why="the level is too high"))
     assert member.reporter.failed == "the level is too high"
@@ -126,7 +125,7 @@ def test_a_new_answer_is_requested_after_every_answer_until_the_next_join():
     member.followups.request_new_answer()
     member.client.fire()
     assert member.client.rejoins == 0, "a request would be lost in the rebalance that runs"
-    member.does(DropRejoin())
+    member.does(CLEAR)
     member.followups.answered()
     member.client.busy = False
     member.client.fire()

@@ -15,6 +15,7 @@ from assignor.adapters.kafka_python import StreamsApplication
 from assignor.cli.reset.command import reset
 from assignor.embedding import MemberStopped
 from assignor.embedding.kept import KeptNote, write_note
+from system_tests.support.stock_consumer import StockConsumer
 from tests.assignor.adapters.reports.logs import COUNTING, GROUP, SESSION, filled
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -275,7 +276,7 @@ def test_a_member_that_joins_during_a_reset_is_named(monkeypatch):
 
         def join(*given):
             delete_topics(*given)
-            member = KafkaConsumer("in", bootstrap_servers=servers, group_id=GROUP)
+            member = StockConsumer("in", bootstrap_servers=servers, group_id=GROUP)
             joined.callback(member.close)
             while not member.assignment():
                 member.poll(100)

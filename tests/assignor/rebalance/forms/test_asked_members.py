@@ -9,7 +9,7 @@ from assignor.rebalance.forms.carried import program_fingerprint, rows_of
 from assignor.rebalance.forms.group import read_topologies
 from assignor.topology.changes import carried_topologies
 from encoding import RUNNING, TaskId
-from probing.topologies import MOST_ASKED
+from probing.topologies.members import MOST_ASKED
 from tests.assignor.rebalance.forms.attacked import Attacked, hostile
 from tests.assignor.rebalance.forms.mixed_group import COUNTS, MixedGroup, counting
 from tests.assignor.rebalance.groups import start
@@ -144,7 +144,7 @@ def test_what_an_asked_member_ran_is_known_in_the_next_generation_alone(later):
     ran = {"x": (TaskId(0, 1),)}
     memory = TopologyMemory(asked={"x": Asked(times=1, generation=7)}, ran=ran, asked_in=7)
     found = read_topologies(
-        own, [], memory, leader_id=None, partition_counts=COUNTS, generation=7 + later
+        own, {}, memory, leader_id=None, partition_counts=COUNTS, generation=7 + later
     )
     assert found.ran == (ran if later == 1 else {})
 

@@ -41,7 +41,7 @@ def test_an_epoch_far_ahead_of_what_the_member_remembers_is_refused(epoch):
     [old] = forms_of(OLD)
     member = own(OLD, reached={old: Reached(3, 2)})
     hostile = {old: Reached(epoch, TOP)}
-    assert not member.is_news(hostile, member.subtopologies)
+    assert not member.is_news(hostile, member.carried.subtopologies)
     member.adopt(hostile)
     assert (member.reached, member.kept) == ({old: Reached(3, 2)}, {})
     why = member.why_ignored(hostile)

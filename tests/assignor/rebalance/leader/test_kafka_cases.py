@@ -17,7 +17,7 @@ from assignor import (
     assign_group,
 )
 from assignor.placement import find_strategy
-from assignor.rebalance import assign_threads
+from assignor.rebalance.threads import assign_threads
 from encoding import Subscription, TaskId, TaskOffsetSums, TopicPartition, encode_subscription
 from probing import find_release
 

@@ -14,11 +14,12 @@ from itertools import permutations
 import click
 
 from probing import RELEASES, find_release
+from system_tests.engine import OptionError
 from system_tests.plan import SimulatedGroup, UpgradePlan, Use, decision_of, make_plan
 from system_tests.plan.cost import Leg, legs_of, options_of
 from system_tests.plan.cost.legs import undo_legs
 from system_tests.plan.notes import Trap
-from system_tests.sim import OptionError, plan_bounce, run_bounce
+from system_tests.sim import plan_bounce, run_bounce
 from tests.nightly import examples
 from tests.system_tests.explore.table import signature
 

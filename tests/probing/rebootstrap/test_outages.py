@@ -3,9 +3,10 @@
 import pytest
 
 from probing.rebootstrap import RebootstrapConfig, RecoveryStrategy
-from system_tests.sim.rebootstrap.checkers import problems, recovered_ms
-from system_tests.sim.rebootstrap.client import RebootstrapWorld, Seen
-from system_tests.sim.rebootstrap.scenarios import AT_MS, FIRST, OLD, SCENARIOS
+from system_tests.engine import Scheduler, Simulation
+from tests.probing.rebootstrap.client import RebootstrapClient, Seen
+from tests.probing.rebootstrap.outages import AT_MS, FIRST, OLD, SCENARIOS
+from tests.probing.rebootstrap.promises import problems, recovered_ms
 
 UNTIL_MS = 50_000
 NAMES = {scenario.name: scenario for scenario in SCENARIOS}
@@ -14,8 +15,10 @@ every_row = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
 
 def played(scenario, seed=None, **settings):
     config = RebootstrapConfig(trigger_ms=settings.pop("trigger_ms", 5_000), **settings)
-    world = RebootstrapWorld(FIRST, scenario.changes, config, seed=seed)
-    return world.run(UNTIL_MS), config
+    simulation = Simulation(Scheduler(seed))
+    RebootstrapClient(simulation, FIRST, scenario.changes, config)
+    simulation.run_for(UNTIL_MS)
+    return simulation.trace, config
 
 
 def problems_of(scenario, seed=None, **settings):

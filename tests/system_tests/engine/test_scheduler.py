@@ -2,7 +2,7 @@
 
 import pytest
 
-from system_tests.sim.world.scheduler import Scheduler
+from system_tests.engine import Scheduler
 
 
 def drawn(scheduler):

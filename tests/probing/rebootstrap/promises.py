@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from probing.rebootstrap import RebootstrapConfig, RecoveryStrategy
-from system_tests.sim.rebootstrap.client import Seen
+from tests.probing.rebootstrap.client import Seen
 
 REACTION_MS: Final = 2_000
 """What a rebootstrap and the metadata after it may take beyond the trigger (plus the lookup)."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from system_tests.sim.rebootstrap.client import Answering, Change
+from tests.probing.rebootstrap.client import Answering, Change
 
 UP, STUCK, DEMANDS = Answering.UP, Answering.STUCK, Answering.DEMANDS
 FRONT: Final = "front:9092"

@@ -3,7 +3,7 @@
 The client is the real machine of `probing` in a small model of a Kafka client: it connects to a
 node that it may connect to, asks for metadata, and asks again when that is old or a connection is
 lost. What the operator does to brokers and names is a list of `Change`s. What happens is a list of
-`Seen`, which `checkers.py` checks.
+`Seen` in the trace, which `promises.py` checks.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ from probing.rebootstrap import (
     rebootstrap_step,
     start_client,
 )
-from system_tests.sim.world.scheduler import Pending, Scheduler
+from system_tests.engine import Actor, Pending, Simulation
 
 POLL_MS: Final = 50
 METADATA_MAX_AGE_MS: Final = 2_000
@@ -85,29 +85,27 @@ class Seen:
     rule: str = ""
 
 
-class RebootstrapWorld:
-    """One run.
+class RebootstrapClient(Actor):
+    """A client of a simulated system.
 
     Args:
-        first: the world at 0 ms; it must name brokers and names.
+        simulation: the system; its seed is that of delays and jitter.
+        first: brokers and names at 0 ms.
         changes: in order of time.
         config: of the client.
-        seed: of delays and jitter; None: each delay is its shortest.
-
-    Attributes:
-        seen: everything that happened, in order.
     """
 
     def __init__(
         self,
+        simulation: Simulation,
         first: Change,
         changes: tuple[Change, ...],
         config: RebootstrapConfig,
-        *,
-        seed: int | None,
     ) -> None:
-        self.seen: list[Seen] = []
-        self._scheduler = Scheduler(seed)
+        super().__init__(simulation)
+        handlers = (self._on_change, self._on_wake, self._on_connect, self._on_answer)
+        for handler in (*handlers, self._on_lookup):
+            simulation.handlers[f"client{handler.__name__}"] = handler
         self._nodes: dict[str, Answering] = {}
         self._brokers: tuple[str, ...] = ()
         self._names: tuple[str, ...] = ()
@@ -120,15 +118,8 @@ class RebootstrapWorld:
         self._answered_ms = -METADATA_MAX_AGE_MS
         self._needs_metadata = True
         for change in changes:
-            self._scheduler.schedule(change.at_ms, "change", -1, (change,))
-        self._scheduler.schedule(0, "poll", -1, ())
-
-    def run(self, until_ms: int) -> list[Seen]:
-        """Let time pass; returns what happened."""
-        while (due_ms := self._scheduler.next_due_ms()) is not None and due_ms <= until_ms:
-            pending = self._scheduler.pop()
-            getattr(self, f"_on_{pending.kind}")(pending)
-        return self.seen
+            self._schedule(change.at_ms, "change", change)
+        self._schedule(0, "wake")
 
     # What happens; connections carry an epoch, so that what was closed is not heard of again
 
@@ -139,19 +130,19 @@ class RebootstrapWorld:
             if self._answers(node) is Answering.REFUSES:
                 self._lose(node)
 
-    def _on_poll(self, _: Pending) -> None:
-        self._tell(ClockMoved(now_ms=self._now_ms))
-        if self._now_ms - self._answered_ms >= METADATA_MAX_AGE_MS:
+    def _on_wake(self, _: Pending) -> None:
+        self._tell(ClockMoved(now_ms=self.now_ms))
+        if self.now_ms - self._answered_ms >= METADATA_MAX_AGE_MS:
             self._needs_metadata = True
         timeout_ms = REQUEST_TIMEOUT_MS
-        if self._asking_since_ms is not None and self._now_ms - self._asking_since_ms > timeout_ms:
+        if self._asking_since_ms is not None and self.now_ms - self._asking_since_ms > timeout_ms:
             self._asking_since_ms = None
             for node in sorted(self._connections):
                 self._lose(node)
         if self._needs_metadata and self._asking_since_ms is None and not self._state.resolving:
             self._try_to_get_metadata()
-        wake_ms = min(next_wakeup_ms(self._state), self._now_ms + POLL_MS)
-        self._scheduler.schedule(max(1, wake_ms - self._now_ms), "poll", -1, ())
+        wake_ms = min(next_wakeup_ms(self._state), self.now_ms + POLL_MS)
+        self._schedule(max(1, wake_ms - self.now_ms), "wake")
 
     def _on_connect(self, pending: Pending) -> None:
         node, epoch = pending.data
@@ -161,7 +152,7 @@ class RebootstrapWorld:
             self._lose(node)
         elif self._answers(node) is not Answering.STUCK:
             self._note("ready", node)
-            self._tell(ConnectionReady(now_ms=self._now_ms, node=node))
+            self._tell(ConnectionReady(now_ms=self.now_ms, node=node))
 
     def _on_answer(self, pending: Pending) -> None:
         node, epoch = pending.data
@@ -172,45 +163,45 @@ class RebootstrapWorld:
         if answers is Answering.DEMANDS:
             self._note("demand", node)
             self._tell(
-                MetadataReceived(now_ms=self._now_ms, nodes=(), error_code=REBOOTSTRAP_REQUIRED)
+                MetadataReceived(now_ms=self.now_ms, nodes=(), error_code=REBOOTSTRAP_REQUIRED)
             )
             return
         self._note("answer" if self._brokers else "empty", *self._brokers)
         if self._brokers:
             self._needs_metadata = False
-            self._answered_ms = self._now_ms
-        self._tell(MetadataReceived(now_ms=self._now_ms, nodes=self._brokers))
+            self._answered_ms = self.now_ms
+        self._tell(MetadataReceived(now_ms=self.now_ms, nodes=self._brokers))
         for known in sorted(self._connections.keys() - self._state.nodes.keys()):
             del self._connections[known]
 
     def _on_lookup(self, _: Pending) -> None:
         self._note("resolved", *self._names)
-        self._tell(BootstrapResolved(now_ms=self._now_ms, nodes=self._names))
+        self._tell(BootstrapResolved(now_ms=self.now_ms, nodes=self._names))
 
     # What the client does
 
     def _try_to_get_metadata(self) -> None:
         self._note("wanted")
-        self._tell(MetadataWanted(now_ms=self._now_ms))
+        self._tell(MetadataWanted(now_ms=self.now_ms))
         links = self._state.nodes
         ready = [node for node, link in links.items() if link.state is LinkState.READY]
         ready = [node for node in ready if node in self._connections]
         if ready:
-            node = self._scheduler.choose(ready)
-            self._asking_since_ms = self._now_ms
+            node = self.scheduler.choose(ready)
+            self._asking_since_ms = self.now_ms
             self._later("answer", node, self._connections[node])
             return
         if any(link.state is LinkState.CONNECTING for link in links.values()):
             return
-        free = [node for node, link in links.items() if link.is_available(self._now_ms)]
+        free = [node for node, link in links.items() if link.is_available(self.now_ms)]
         if free:
-            self._connect(self._scheduler.choose(free))
+            self._connect(self.scheduler.choose(free))
 
     def _connect(self, node: str) -> None:
         self._epoch += 1
         self._connections[node] = self._epoch
         self._note("attempt", node)
-        self._tell(ConnectionStarted(now_ms=self._now_ms, node=node, jitter=self._draw()))
+        self._tell(ConnectionStarted(now_ms=self.now_ms, node=node, jitter=self._draw()))
         if self._connections.get(node) == self._epoch:
             self._later("connect", node, self._epoch)
 
@@ -219,7 +210,7 @@ class RebootstrapWorld:
         self._asking_since_ms = None
         self._needs_metadata = True
         self._note("lost", node)
-        self._tell(ConnectionLost(now_ms=self._now_ms, node=node, jitter=self._draw()))
+        self._tell(ConnectionLost(now_ms=self.now_ms, node=node, jitter=self._draw()))
 
     def _tell(self, event: RebootstrapEvent) -> None:
         self._state, commands = rebootstrap_step(self._state, event)
@@ -234,15 +225,11 @@ class RebootstrapWorld:
                 case BootstrapAgain():
                     self._needs_metadata = True
                     self._note("rebootstrap", rule=command.rule)
-                    self._scheduler.schedule(self._lookup_ms, "lookup", -1, ())
+                    self._schedule(self._lookup_ms, "lookup")
                 case ReportRequired():
                     self._note("required", rule=command.rule)
 
     # Steps
-
-    @property
-    def _now_ms(self) -> int:
-        return self._scheduler.now_ms
 
     def _apply(self, change: Change) -> None:
         self._nodes = dict(change.nodes) or self._nodes
@@ -254,10 +241,13 @@ class RebootstrapWorld:
         return self._nodes.get(node, Answering.REFUSES)
 
     def _draw(self) -> float:
-        return self._scheduler.delay(0, _DRAWN_STEPS) / _DRAWN_STEPS
+        return self.scheduler.delay(0, _DRAWN_STEPS) / _DRAWN_STEPS
 
     def _later(self, kind: str, node: str, epoch: int) -> None:
-        self._scheduler.schedule(self._scheduler.delay(1, 5), kind, -1, (node, epoch))
+        self._schedule(self.scheduler.delay(1, 5), kind, node, epoch)
+
+    def _schedule(self, delay_ms: int, kind: str, *data: object) -> None:
+        self.scheduler.schedule(delay_ms, f"client_on_{kind}", -1, data)
 
     def _note(self, what: str, *nodes: str, rule: str = "") -> None:
-        self.seen.append(Seen(at_ms=self._now_ms, what=what, nodes=tuple(nodes), rule=rule))
+        self.record(Seen(at_ms=self.now_ms, what=what, nodes=tuple(nodes), rule=rule))
