@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from assignor.adapters.membership import EmbeddedMember
 from assignor.config import check_kind, is_deferred, refused
-from assignor.embedding import LEFT_GROUP, MemberStopped
+from assignor.embedding import LEFT_GROUP, MemberStopped, TaskStores
 from assignor.errors import ConfigError
 from assignor.option_fields import number
 
@@ -37,6 +37,33 @@ def check_timeout(name: str, value: Any) -> None:
         ConfigError: it is no number, below 0, or not finite.
     """
     check_kind(name, value, _TIMEOUT)
+
+
+def check_stores(
+    stores: object, listener: object, group_id: object, member: EmbeddedMember
+) -> None:
+    """Check the state stores of `run_tasks`.
+
+    Args:
+        stores: as a user gave them.
+        listener: as a user gave it to the member.
+        group_id: of the consumer.
+        member: of the consumer.
+
+    Raises:
+        ConfigError: they are not the listener of this member, or of another group or directory.
+    """
+    if not isinstance(stores, TaskStores):
+        raise refused("stores", stores, "the TaskStores that are the listener of the consumer")
+    stores.check_follows(listener, group_id, member.directory)
+
+
+def no_consumer(consumer: object, kind: str) -> ConfigError:
+    """Return the error of a call that was given no consumer, or that of another client."""
+    return ConfigError(
+        f"{type(consumer).__name__} is not {kind}; use assignor.adapters.kafka_python, aiokafka or"
+        " confluent (run_tasks, and consumer.commit), by the client that has made the consumer"
+    )
 
 
 def is_closed(consumer: Any) -> bool:
@@ -101,7 +128,10 @@ def attached_member(
     Raises:
         ConfigError: there is none, or it is not attached to this consumer.
     """
-    member = given or next((each for each in listed if isinstance(each, kind)), None)
+    if given is not None and not hasattr(given, "check_attached_to"):
+        raise refused("assignor", given, "the StreamsAssignor of the consumer, or None")
+    found = next((each for each in listed if isinstance(each, kind)), None)
+    member = found if given is None else given
     if member is None:
         raise ConfigError(
             "this consumer has no StreamsAssignor; make it with streams_consumer, or with"

@@ -11,11 +11,10 @@ _LEVELS = {logging.ERROR: "`MemberStopped`", logging.WARNING: "WARNING", logging
 _TOP = """# What a poll loop does after each event
 
 Use this page if you write your own loop, or want to know what the loops of this project do when
-something fails. One engine (`assignor/embedding/loops`) decides for all of them by these tables:
-`polled` and `commit_next` of kafka-python and aiokafka, `run_tasks` and `StreamsApplication` of all
-clients, and, where confluent-kafka leaves a choice, the `Consumer` of `assignor.adapters.confluent`
-and a Quix application. [Each loop](#what-each-loop-does) has a column below. To leave out records
-that cannot be read, and process all others:
+something fails. These loops are `polled` with `commit_next` (kafka-python and aiokafka),
+`run_tasks` and `StreamsApplication` (all clients), the `Consumer` of `assignor.adapters.confluent`,
+and a Quix application, which uses that `Consumer`. To leave out records that cannot be read, and
+process all others:
 
 ```python
 from kafka import TopicPartition
@@ -48,48 +47,112 @@ other loops, give the client no deserializer, and decode in your own code: `on_b
 above: a wrong checksum, a codec that is not installed. With a `StreamsApplication`, `except
 UnreadableRecord` is around `app.run()`, and the consumer is `app.consumer`.
 
-`python -m docs.generate` writes this page from `LOOP_RULES` in `assignor/embedding/loops/rules.py`
-and `INPUT_RULES` in `assignor/embedding/input_rules.py`. In every table the first row that applies
-decides."""
+One engine (`assignor/embedding/loops`) decides for all loops by the tables of this page;
+[what each loop does](#what-each-loop-does) has what librdkafka decides instead. In every table the
+first row that applies decides. `python -m docs.generate` writes the tables from `LOOP_RULES` in
+`assignor/embedding/loops/rules.py` and `INPUT_RULES` in `assignor/embedding/input_rules.py`."""
+
+_OWN = """## Your own loop
+
+Commit what is processed before the next poll: a poll can revoke the partitions. In
+`on_tasks_revoked` itself, only confluent-kafka can commit, by `consumer.commit(offsets=...,
+asynchronous=False)`: with the other clients, a commit there would wait for itself.
+
+A loop that keeps records over several polls drops those of tasks that are revoked. If such a
+partition comes back, every client reads it again from its committed offset. Offsets of a partition
+that another member owns are not committed: `commit_next` returns False, and `commit` of
+confluent-kafka fails with `_ASSIGNMENT_LOST`. A topic that does not exist is left out, and named in
+a warning.
+
+While a service that you need does not answer, keep the records, pause their partitions, and
+continue to poll, so that the member stays in the group:
+
+```python
+import time
+
+from assignor import TasksListener
+
+class Kept(TasksListener):
+    \"\"\"Partition -> records that are not processed; those of revoked tasks are dropped.\"\"\"
+
+    def __init__(self):
+        self.records = {}
+
+    def on_tasks_revoked(self, active, standby):
+        for partitions in active.values():
+            for partition in partitions:
+                self.records.pop(partition, None)
+
+def run_with_back_off(bootstrap_servers, process, stop):
+    \"\"\"Process records; call `process` again after 0.1 s to 10 s if it raises an OSError.\"\"\"
+    kept, wait_s, next_s = Kept(), 0.1, 0.0
+    with streams_consumer(
+        topology, group_id="words", bootstrap_servers=bootstrap_servers, listener=kept
+    ) as consumer:
+        for batch in polled(consumer, timeout_ms=100, stop=stop):
+            kept.records |= {each: records for each, records in batch.items() if records}
+            if kept.records and time.monotonic() >= next_s:
+                try:
+                    process(kept.records)
+                except OSError:
+                    next_s, wait_s = time.monotonic() + wait_s, min(2 * wait_s, 10)
+                else:
+                    kept.records, wait_s = {}, 0.1
+                    commit_next(consumer)
+            consumer.pause(*kept.records)
+            consumer.resume(*(consumer.paused() - kept.records.keys()))
+```
+
+With aiokafka this is the same, with `async for`, `await commit_next(consumer)` and
+`await asyncio.to_thread(process, kept.records)`: a call that blocks the event loop for longer than
+the session timeout costs the membership. With confluent-kafka, `consumer.pause` and `resume` take a
+list, and a partition that was revoked while it was paused comes back paused.
+
+`run_tasks` and `StreamsApplication` do not wait after an error of your function. Wait in the
+function, for less than half of `max_poll_interval_ms`. Or let it raise, and call `run_tasks` or
+`run` again a moment later: it begins with the record.
+
+With state stores, [a loop of your own](embedding.md#a-loop-of-your-own-with-state-stores) calls
+`TaskStores.process`."""
 
 _INPUT = """## How far the input is
 
-Three things have an offset: a consumer its position, the state of a task its input, and the local
-copy of a store its changelog. Topics can be made anew, lose or delete records, and operators set
-offsets of groups. So each offset is compared with the log as it is: a position when the client
-has lost it (the loops set `auto_offset_reset` of the client to none while they run, and do what it
-said) and when the id of its topic changes; the state of a task when the task is taken over, before
-records are passed over that it seems to have, before its first record of a partition, and after
-the position has changed; a copy before its changelog is read. Each line of the log has both offsets
-and what to do: see [messages](operations.md#input).
+Three offsets say how far something has read: the position of a consumer, the input offset of a
+task's state, and the changelog offset of a local copy of a store. They may not fit the log any
+more: topics are deleted and made anew, lose or delete records, and operators set offsets of groups.
+So each one is compared with the log, and each line of the log has both offsets and what to do
+([messages](operations.md#input)):
+
+- a position when the client has lost it, and when the id of its topic changes. While a loop runs,
+  `auto_offset_reset` of the client is none, and the loop does what the setting said;
+- the state of a task when the task is taken over, before records are passed over that it seems to
+  have, before its first record of a partition, and after the position has changed;
+- a copy before its changelog is read.
 
 Topics are compared by their ids. Brokers before 2.8 have none, aiokafka 0.14 asks for none, and
-with confluent-kafka they are those that the member had last. Until a client has the new id, for up
-to the age of its metadata (5 minutes by default), a topic that was made anew while it is read is
-found if it ends before the position. Else its records behind the position are processed and
-committed by its name, as all clients do; once it is found, it is read from its first record, and
-these are processed twice. So stop an application before you make its input anew. The state of a
-task keeps the ids of its input, with all clients, and finds such a topic when the task is taken
-over.
+confluent-kafka has those that the member had last. A client learns a new id within the age of its
+metadata (5 minutes by default). Until then, a topic that was made anew while it is read is found
+only if it ends before the position. Else its records behind the position are processed and
+committed, as with all clients, and processed again when the topic is found and read from its first
+record. So stop an application before you make its input anew. The state of a task keeps the ids of
+its input, with all clients, and finds such a topic when the task is taken over.
 
 Where the group has committed no offset that the topic has, the state of a task says where reading
-begins, not `auto_offset_reset`: offsets of a group expire, are deleted with their topic, and are
-not there yet if the first member is killed before its first commit. Kafka Streams begins at the end
-then with "latest", and its state never gets the records in between. A committed offset beyond that
+begins, not `auto_offset_reset`. Offsets of a group expire, are deleted with their topic, and do not
+exist yet if the first member is killed before its first commit. Kafka Streams then begins at the
+end with "latest", and its state never gets the records in between. A committed offset beyond that
 of the state is no loss if a member has committed it: records that write nothing to state are only
 in the committed offset.
 
-A changelog should have all that a local copy has. If it was deleted or has lost records, the copy
-of a task's last owner is worth more than what is left: it has all of the state, and no other copy
-may. So it is not cleared, and the member ends with `MemberStopped` until an operator has decided,
-also after a restart (see [a lost changelog](operations.md#a-lost-changelog)). Kafka Streams makes
-the topic anew in silence (KAFKA-10357, KIP-698), wipes such a copy (`TaskCorruptedException`), and
-continues with the state that the new topic has. Copies of standbys, and copies that a later owner
-has left behind, are cleared; so is one before the first record of its changelog: that happens
-whenever a changelog with a retention deletes records while a copy is not here. Brokers delete no
-records of a topic that is only compacted: compaction keeps the offset at which the log begins, and
-only DeleteRecords and a retention move it. So a changelog without a retention that begins above 0
-has lost state, which is a warning for each copy that begins there.
+If a changelog was deleted or has lost records, the copy of the task's last owner is worth more than
+the changelog: it has all of the state, and maybe no other copy has. So it is not cleared. The
+member ends with `MemberStopped` until an operator has decided, also after a restart (see
+[a lost changelog](operations.md#a-lost-changelog)). Kafka Streams makes the topic anew without a
+warning (KAFKA-10357, KIP-698), wipes such a copy (`TaskCorruptedException`), and continues with the
+state that the new topic has. Copies of standbys and of earlier owners are cleared. So is a copy
+that ends before the first record of its changelog: a retention deletes records while no member has
+the copy. A changelog without a retention begins at 0, since compaction keeps its first offset. If
+it begins higher, it has lost state, which is a warning for each copy that begins there.
 
 What is committed is the position of the client, if all records before it are processed, as in
 Kafka Streams since 2.6 (KAFKA-6607). It is behind control records and aborted transactions, so
@@ -105,9 +168,9 @@ deliver
   the time between two polls
 | as confluent-kafka: records, and errors as messages
 
-seek back: what was taken and not delivered is read again
+read again what was taken and not delivered
 | from its first record
-| from its first record that no state store keeps
+| from the first record that the state stores do not keep
 | from its first record if `close` was called, else from the offset last stored or committed
 
 continue where the input is
@@ -129,12 +192,12 @@ pause and resume
 wait, and try again
 | after errors that may pass
 | the same, and for changelogs and outputs
-| librdkafka and the member do
+| librdkafka and the member
 
 leave the group after errors that do not pass
-| and raise `MemberStopped`
-| and raise `MemberStopped`
-| and `poll` returns the error
+| yes, and raise `MemberStopped`
+| yes, and raise `MemberStopped`
+| yes, and `poll` returns the error
 
 end
 | with `stop`
@@ -149,7 +212,7 @@ report a record that is too slow
 # Rows, of cells: the event, what the loops do, what your own loop has to do.
 _MORE = """\
 `poll` or `getmany` raises
-| every partition is read on from where it was before the call
+| every partition is read from where it was before the call
 | kafka-python: the same for errors, not for interrupts. aiokafka: the same if the consumer is of
   `streams_consumer`; aiokafka's own consumer drops what the call had taken of other partitions,
   and a commit of the positions passes over it
@@ -161,9 +224,8 @@ a record cannot be read
 
 the code that processes a batch raises
 | `run_tasks` and `StreamsApplication`: the next run, or the next member, begins with the record.
-  `polled`: the batch was delivered. Another `polled` over the same consumer reads on behind it, and
-  `commit_next` without offsets commits it: seek to its first records before, or make another
-  consumer
+  `polled`: another `polled` over the same consumer continues after the batch, and `commit_next`
+  without offsets commits it. Seek to its first records before, or make another consumer
 | seek to the first record that is not finished
 
 a source topic gets more partitions while a group reads with "latest"
@@ -181,20 +243,15 @@ session timeout
   is_over=...)` keeps a rest
 
 a single record takes longer than `max_poll_interval_ms`, alone or with those before it
-| the member leaves the group meanwhile, so that its commit is refused, and the record is processed
-  again, here or by another member: without end, as in Kafka Streams, while it takes so long. Each
-  time its outputs are written again; state has its writes once. Raise the limit above the time of
-  the slowest record, make the function faster, or have the function leave the record out. With
-  `run_tasks` and `StreamsApplication` a warning names the record, at most once a minute for each
-  partition. From its second time in a process on it is an error with their number, which
-  `failures` of the assignor and `tell` have, too; other processes count for themselves. With
-  `polled` a warning names each such pause. Before such a record begins again on the same member,
-  the records of other partitions are processed and committed; then it is processed alone
-| `TaskStores.process(..., slow=...)` holds it back; else such a record stops other partitions, too
+| the member leaves the group, its commit is refused, and the record is processed again
+  [without end](embedding.md#errors). `run_tasks` and `StreamsApplication` name the record in the
+  log. On the same member they process it again alone, after the records of other partitions are
+  committed. `polled` names each such pause
+| `TaskStores.process(..., slow=...)` holds it back; else it stops other partitions as well
 
 partitions are revoked while records of them are kept
 | the records are dropped, and read again if the partition comes back
-| `TaskStores` drops them: seek to the offsets of `unread()`
+| [drop them](#your-own-loop). `TaskStores` does: seek to the offsets of `unread()`
 
 a commit is refused in a rebalance
 | `run_tasks` commits again after the next poll, if the partition was kept, and in the next
@@ -202,19 +259,18 @@ a commit is refused in a rebalance
 | commit again; `TaskStores.process(..., are_committed=False)` returns all offsets again
 
 a changelog, an output or a dead letter cannot be written
-| a wait for a broker lasts 10 s, then 20 s and so on until a record is written, and never longer
-  than 0.4 of `max_poll_interval_ms`: the member polls in between, and stays in the group. A
-  warning, `/health` and readiness say why. kafka-python's producer is replaced: one that was not
-  answered in time may never send again. What it may have written all the same does not count, as
-  the task is claimed anew; outputs may be there twice
+| the member waits 10 s for a broker, then 20 s and so on, and never longer than 0.4 of
+  `max_poll_interval_ms`. It polls in between, and stays in the group. A warning, `/health` and
+  readiness say why. kafka-python's producer is replaced, since it may never send again. What it may
+  have written does not count, but outputs may be there twice
 | the same with `TaskStores` and batches of `polled`, where `process` raises `ClusterUnavailable`;
   batches that you make have no limit by the poll interval
 
 a source topic is deleted
-| an ERROR of the leader says after 3 s that it does not exist, once, as `stopped` and `failures` of
-  its assignor and `tell` do; its tasks run on no member until it exists again. Offsets of all other
-  topics are committed immediately. A member that still has the topic names it in a warning, once,
-  at a commit or after half a minute. Until then the client may log many lines
+| the leader logs an ERROR after 3 s, once; `stopped` and `failures` of its assignor and `tell` have
+  it as well. The tasks of the topic run on no member until it exists again. A member that still
+  has the topic names it in a warning, once, at a commit or after half a minute. Offsets of other
+  topics are committed. Until then the client may log many lines
 | the same with `commit_next`. Without an assignor, kafka-python's `commit` returns after
   `request_timeout_ms`, and aiokafka's never
 
@@ -230,7 +286,7 @@ another loop over a consumer whose member has left
 
 def render() -> str:
     """Return the whole page."""
-    parts = [_TOP, "## What each loop does", table(_LOOPS, rows_of(_EACH))]
+    parts = [_TOP, _OWN, "## What each loop does", table(_LOOPS, rows_of(_EACH))]
     for step in Step:
         rows = [
             (rule.name, rule.then.value, rule.effect) for rule in LOOP_RULES if step in rule.steps
@@ -239,6 +295,7 @@ def render() -> str:
             f"## {step.value[0].upper()}{step.value[1:]}",
             table(("event", "the loop", "effect"), rows),
         ]
+    parts += ["## Other events", table(("event", "the loops", "your own loop"), rows_of(_MORE))]
     parts.append(_INPUT)
     for held in Held:
         found = [
@@ -247,10 +304,6 @@ def render() -> str:
             if rule.held is held
         ]
         parts += [f"### {held.value}", table(("event", "it", "line in the log, or error"), found)]
-    parts += [
-        "## What the table does not show",
-        table(("event", "the loops", "your own loop"), rows_of(_MORE)),
-    ]
     return "\n\n".join(parts) + "\n"
 
 

@@ -43,15 +43,19 @@ def free_ports(number):
         return [each.getsockname()[1] for each in sockets]
 
 
-def with_confluent(page, servers, directory, is_counted):
+def with_confluent(page, servers, directory, is_counted, name="run_confluent"):
     stop = threading.Event()
-    thread = threading.Thread(target=page["run_confluent"], args=(servers, directory, stop))
+    thread = threading.Thread(target=page[name], args=(servers, directory, stop))
     thread.start()
     try:
         until(is_counted)
     finally:
         stop.set()
         thread.join()
+
+
+def with_kafka_python(page, servers, directory, is_counted):
+    with_confluent(page, servers, directory, is_counted, "run_kafka_python")
 
 
 def with_aiokafka(page, servers, directory, is_counted):
@@ -67,7 +71,7 @@ def with_aiokafka(page, servers, directory, is_counted):
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("run", [with_confluent, with_aiokafka])
+@pytest.mark.parametrize("run", [with_confluent, with_aiokafka, with_kafka_python])
 def test_the_loops_with_state_stores_count_commit_and_end(run, tmp_path):
     page = {}
     for block in blocks(ROOT / "docs/embedding.md"):
@@ -83,6 +87,30 @@ def test_the_loops_with_state_stores_count_commit_and_end(run, tmp_path):
         run(page, servers, tmp_path, lambda: committed(broker, group="word-count") == done)
         assert broker.groups()["word-count"].members == ()
     assert len(list(tmp_path.rglob("counts.db"))) == 4
+
+
+def test_the_loop_that_backs_off_calls_again_for_what_it_keeps_and_commits_it():
+    page, stop, processed = {}, threading.Event(), []
+    for block in blocks(ROOT / "docs/loops.md"):
+        exec(compile(block.body, str(block), "exec"), page)  # noqa: S102 a page of this project
+    failures = iter([OSError("down"), ConnectionError("down")])
+
+    def process(kept):
+        if (failure := next(failures, None)) is not None:
+            raise failure
+        processed.extend(record.offset for records in kept.values() for record in records)
+
+    with running_broker(BrokerConfig(topics={"words": 4})) as broker:
+        fill(broker, 8)
+        arguments = (servers_of(broker), process, stop)
+        thread = threading.Thread(target=page["run_with_back_off"], args=arguments)
+        thread.start()
+        try:
+            until(lambda: committed(broker, group="words") == dict.fromkeys(range(4), 2))
+        finally:
+            stop.set()
+            thread.join()
+    assert sorted(processed) == [0, 0, 0, 0, 1, 1, 1, 1]
 
 
 def test_the_loop_that_is_served_answers_probes_queries_and_metrics(tmp_path):

@@ -25,6 +25,7 @@ from aiokafka.coordinator.protocol import (
 )
 from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError
 
+from assignor.adapters.aiokafka.blocking import log_blocked_loop
 from assignor.adapters.aiokafka.offset_fetch import raise_group_errors
 from assignor.adapters.aiokafka.port import HEARD, AiokafkaPort
 from assignor.adapters.membership import readable_metadata, unusable_answer
@@ -192,7 +193,8 @@ def _keep_heartbeats(coordinator: Any, silence: SilenceLog) -> None:
         setattr(coordinator, HEARD, time.monotonic())
         while True:
             try:
-                await beat()
+                with log_blocked_loop(coordinator):
+                    await beat()
             except KafkaError as error:
                 silent_s = time.monotonic() - getattr(coordinator, HEARD)
                 is_silent = silent_s > coordinator._session_timeout_ms / 1000  # noqa: SLF001 as above

@@ -27,6 +27,7 @@ from assignor.adapters.poll_arguments import (
     check_offsets,
     check_timeout,
     is_closed,
+    no_consumer,
 )
 from assignor.adapters.processing import (
     GroupConsumer,
@@ -36,7 +37,7 @@ from assignor.adapters.processing import (
     own_resets,
     waited_s,
 )
-from assignor.config import refused
+from assignor.config import is_deferred, refused
 from assignor.embedding import COMMIT_METADATA, MemberStopped, error_text
 from assignor.embedding.loops import CLOSED, Batch, Engine, PollLoop, log_late_commit
 from assignor.errors import ConfigError
@@ -67,7 +68,8 @@ async def polled(
 
     The loop ends when the whole group was asked to stop (KIP-671). A pause of the application that
     is longer than `max_poll_interval_ms` is a warning in the log, and the batches after a slow one
-    are smaller.
+    are smaller. A call that blocks the event loop, which sends the heartbeats, for longer than
+    `session_timeout_ms` is a warning, too: await it with `asyncio.to_thread`.
 
     Args:
         consumer: started; of `streams_consumer`, or an `AIOKafkaConsumer` with an assignor
@@ -77,16 +79,16 @@ async def polled(
         stop: ends the loop when set.
 
     Raises:
-        ConfigError: no assignor is attached to this consumer, or it is not started, or `stop` is
-            no event, or `timeout_ms` no number.
+        ConfigError: an argument is wrong, or no assignor is attached to this consumer, or it is
+            not started.
         MemberStopped: the member cannot go on; the message says why, and what to do. It has left
             the group.
         UnreadableRecord: a record cannot be read; what was returned before can be committed.
     """
+    check_arguments(consumer, timeout_ms, stop)
     assignor = attached_member(
         StreamsAssignor, assignor, consumer, getattr(consumer, "_partition_assignment_strategy", ())
     )
-    check_arguments(consumer, timeout_ms, stop)
     ended = stop or asyncio.Event()
     with consumer_engine(Engine, consumer, assignor, timeout_ms, ended) as engine:
         async with aclosing(await_out(engine.batches())) as found:
@@ -215,16 +217,18 @@ async def commit_next(consumer: Any, next_offsets: Mapping[Any, Any] | None = No
 
     They process again what was not committed. A loop of `polled` commits before the member joins; a
     loop of your own may lose tasks at any time. It also returns False if no broker has answered
-    within `request_timeout_ms`; aiokafka's own `commit` would wait on. A topic that was deleted is
-    left out, and named in the log once.
+    within `request_timeout_ms`; aiokafka's own `commit` would wait on. A topic that does not exist
+    is left out, and named in the log once.
 
     Args:
         consumer: a started `AIOKafkaConsumer`.
-        next_offsets: partition -> offset of the first record that is not processed, or a pair of
-            that and metadata; default: all records that polls returned are processed.
+        next_offsets: partition, or pair of topic and number -> offset of the first record that is
+            not processed, or a pair of that and metadata; default: all records that polls returned
+            are processed.
 
     Raises:
-        ConfigError: the consumer is not started, or `next_offsets` are no offsets.
+        ConfigError: it is a consumer of another client, or not started, or `next_offsets` are no
+            offsets.
         MemberStopped: the consumer is stopped.
     """
     _check_started(consumer)
@@ -257,7 +261,9 @@ def check_arguments(consumer: Any, timeout_ms: object, stop: object) -> None:
 
 
 def _check_started(consumer: Any) -> None:
-    """Check that a consumer is between `start` and `stop`."""
+    """Check that a consumer is aiokafka's, between `start` and `stop`."""
+    if isinstance(consumer, type) or not is_deferred(getattr(consumer, "commit", None)):
+        raise no_consumer(consumer, "an AIOKafkaConsumer")
     if is_closed(consumer):
         raise MemberStopped(CLOSED)
     if getattr(consumer, "_coordinator", ...) is None:

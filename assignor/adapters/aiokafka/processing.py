@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.polling import POLL_MS, check_arguments, consumer_engine, port_of
 from assignor.adapters.aiokafka.port import AiokafkaPort
-from assignor.adapters.poll_arguments import attached_member
+from assignor.adapters.poll_arguments import attached_member, check_stores
 from assignor.adapters.processing import COMMITS_ITSELF, await_out, noted_end
 from assignor.config import check_handler
 from assignor.embedding import Handler, TaskStores
@@ -47,9 +47,7 @@ async def run_tasks(
         stop: ends the loop when set.
 
     Raises:
-        ConfigError: the consumer commits by itself, or is not started; or the stores are not its
-            listener, or of another group or directory; or `handle` is no such function, or `stop`
-            no event.
+        ConfigError: as `run_tasks` of kafka-python; or the consumer is not started.
         MemberStopped: the member cannot go on; the message says why, and what to do. A dynamic one
             has left the group.
         UnreadableRecord: a record of the input or of a changelog cannot be read.
@@ -57,12 +55,12 @@ async def run_tasks(
         Exception: of `handle`.
     """
     check_handler(handle)
+    check_arguments(consumer, timeout_ms, stop)
     listed = getattr(consumer, "_partition_assignment_strategy", ())
     member = attached_member(StreamsAssignor, None, consumer, listed)
-    check_arguments(consumer, timeout_ms, stop)
     if consumer._enable_auto_commit:  # noqa: SLF001 no public way
         raise ConfigError(COMMITS_ITSELF)
-    stores.check_follows(member.listener, consumer._group_id, member.directory)  # noqa: SLF001 as above
+    check_stores(stores, member.listener, consumer._group_id, member)  # noqa: SLF001 as above
     ended = stop or asyncio.Event()
     on_thread = _ThreadedStores(stores, port_of(member))
     with (

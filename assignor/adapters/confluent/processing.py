@@ -20,9 +20,14 @@ from assignor.adapters.confluent.handover import DeferredListener
 from assignor.adapters.confluent.offsets import by_partition, partition_of
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.kafka_python import topic_id
-from assignor.adapters.poll_arguments import stop_event
+from assignor.adapters.poll_arguments import (
+    check_stores,
+    check_timeout,
+    no_consumer,
+    stop_event,
+)
 from assignor.adapters.processing import BlockingLoop, known_topics
-from assignor.config import check_handler
+from assignor.config import check_handler, check_kind
 from assignor.embedding import COMMIT_METADATA, Handler, TaskStores
 from assignor.embedding.loops import (
     Batch,
@@ -31,6 +36,7 @@ from assignor.embedding.loops import (
 )
 from assignor.errors import ConfigError
 from assignor.logs import line_logger
+from assignor.option_fields import whole
 
 if TYPE_CHECKING:  # it reads by what is here
     from assignor.adapters.confluent.consumer import Consumer
@@ -50,6 +56,7 @@ _SETTING_NAMES: Final = MappingProxyType(
     }
 )
 _RANGE_S: Final = 5.0
+_RECORDS: Final = whole(1, 1_000_000)  # librdkafka's limit
 # What librdkafka says of a topic that was deleted, or is new to it.
 _UNKNOWN: Final = frozenset(
     {KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART}
@@ -84,29 +91,26 @@ def run_tasks(
         stop: ends the loop when set.
 
     Raises:
-        ConfigError: the consumer commits by itself, and would commit what is not processed; or it
-            is of another client; or the stores are not its listener, or of another group or
-            directory; or `handle` is no such function, or `stop` no event.
+        ConfigError: as `run_tasks` of kafka-python.
         MemberStopped: the member cannot go on; the message says why.
         UnreadableRecord: a record of the input or of a changelog cannot be read.
         StoreError: a store cannot be used.
         Exception: of `handle`.
     """
     check_handler(handle)
+    check_timeout("timeout", timeout)
+    check_kind("max_records", max_records, _RECORDS)
     ended = stop_event(stop)
     settings = getattr(consumer, "_settings", None)
     if not isinstance(settings, Settings):
-        raise ConfigError(
-            f"{type(consumer).__name__} is no Consumer of assignor.adapters.confluent; with"
-            " kafka-python use run_tasks of assignor.adapters.kafka_python"
-        )
+        raise no_consumer(consumer, "a Consumer of assignor.adapters.confluent")
     if settings.auto_commit:
         raise ConfigError(
             'the consumer commits what is not processed yet; set "enable.auto.commit": False'
         )
     listener = consumer.assignor.listener
     given = listener.listener if isinstance(listener, DeferredListener) else listener
-    stores.check_follows(given, settings.group_id, consumer.assignor.directory)
+    check_stores(stores, given, settings.group_id, consumer.assignor)
     if not consumer._member.topics:
         consumer.subscribe(consumer.assignor.source_topics)
     loop = PollLoop(

@@ -30,6 +30,7 @@ from assignor.adapters.poll_arguments import (
     check_offsets,
     check_timeout,
     is_closed,
+    no_consumer,
     stop_event,
 )
 from assignor.adapters.processing import (
@@ -44,7 +45,6 @@ from assignor.adapters.processing import (
 from assignor.adapters.threads import runs_on_io_thread
 from assignor.embedding import COMMIT_METADATA, ListenerFailed, MemberStopped
 from assignor.embedding.loops import CLOSED, Batch, PollLoop, log_late_commit
-from assignor.errors import ConfigError
 
 POLL_MS = 1000
 """Default timeout of a poll: longer than most rebalances, so that their answer comes within it."""
@@ -168,13 +168,11 @@ def polled(
         stop: ends the loop when set.
 
     Raises:
-        ConfigError: no assignor is attached to this consumer, or `stop` is no event, or
-            `timeout_ms` no number.
+        ConfigError: an argument is wrong, or no assignor is attached to this consumer.
         MemberStopped: the member cannot go on; the message says why. A dynamic one has left.
         UnreadableRecord: a record cannot be read; what was returned before can be committed.
     """
-    config = getattr(consumer, "config", None) or {}
-    listed = config.get("partition_assignment_strategy", ())
+    listed = check_client(consumer).get("partition_assignment_strategy", ())
     assignor = attached_member(StreamsAssignor, assignor, consumer, listed)
     check_timeout("timeout_ms", timeout_ms)
     with consumer_loop(consumer, assignor, timeout_ms, stop_event(stop)) as loop:
@@ -205,36 +203,33 @@ def check_client(consumer: Any) -> Mapping[str, Any]:
     """Return the settings of a consumer of kafka-python.
 
     Raises:
-        ConfigError: it is of another client.
+        ConfigError: it is none, or of another client.
     """
     config: Mapping[str, Any] | None = getattr(consumer, "config", None)
     if config is None:
-        raise ConfigError(
-            f"{type(consumer).__name__} is no KafkaConsumer; with confluent-kafka use"
-            " assignor.adapters.confluent.run_tasks and consumer.commit, with aiokafka"
-            " assignor.adapters.aiokafka"
-        )
+        raise no_consumer(consumer, "a KafkaConsumer")
     return config
 
 
 def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) -> bool:
     """Commit what is processed; return False if it is not committed.
 
-    If the group has removed this member, other members own the partitions, and process again what
-    was not committed. If the rebalance is still running, or no coordinator has answered within
-    `request_timeout_ms`, commit again after the next poll. A topic that was deleted is left out,
-    and named in the log once.
+    If other members own some of the partitions, also because the group has removed this member,
+    they process again what was not committed. If the rebalance is still running, or no coordinator
+    has answered within `request_timeout_ms`, commit again after the next poll. A topic that does
+    not exist is left out, and named in the log once.
 
     Args:
         consumer: a `KafkaConsumer`.
-        next_offsets: partition -> offset of the first record that is not processed; default: all
-            records that polls returned are processed.
+        next_offsets: partition, or pair of topic and number -> offset of the first record that is
+            not processed; default: all records that polls returned are processed.
 
     Raises:
         ConfigError: it is a consumer of another client, or `next_offsets` are no offsets.
         MemberStopped: the consumer is closed.
         RuntimeError: this is a listener, on the client's I/O thread.
     """
+    config = check_client(consumer)
     if is_closed(consumer):
         raise MemberStopped(CLOSED)
     if runs_on_io_thread(consumer):
@@ -245,7 +240,6 @@ def commit_next(consumer: Any, next_offsets: Mapping[Any, int] | None = None) ->
     check_offsets(next_offsets)
     if next_offsets is not None and not next_offsets:
         return True
-    config = check_client(consumer)
     coordinator = getattr(consumer, "_coordinator", None)
     offsets = next_offsets and {
         ClientPartition(*where): OffsetAndMetadata(at, COMMIT_METADATA, -1)

@@ -6,7 +6,12 @@ from typing import Any
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.polling import POLL_MS, check_client, consumer_loop
-from assignor.adapters.poll_arguments import attached_member, stop_event
+from assignor.adapters.poll_arguments import (
+    attached_member,
+    check_stores,
+    check_timeout,
+    stop_event,
+)
 from assignor.adapters.processing import COMMITS_ITSELF
 from assignor.config import check_handler
 from assignor.embedding import TaskState, TaskStores
@@ -41,9 +46,8 @@ def run_tasks(
         stop: ends the loop when set.
 
     Raises:
-        ConfigError: the consumer commits by itself, and would commit what is not processed; or the
-            stores are not its listener, or of another group or directory;
-            or the consumer is of another client, `handle` is no such function, or `stop` no event.
+        ConfigError: an argument is wrong; or the consumer commits by itself, and would commit what
+            is not processed; or the stores are not its listener, or of another group or directory.
         MemberStopped: the member cannot go on; the message says why, and what to do. A dynamic one
             has left the group.
         UnreadableRecord: a record of the input or of a changelog cannot be read.
@@ -51,12 +55,13 @@ def run_tasks(
         Exception: of `handle`.
     """
     check_handler(handle)
+    check_timeout("timeout_ms", timeout_ms)
     ended = stop_event(stop)
     config = check_client(consumer)
     if config["enable_auto_commit"]:
         raise ConfigError(COMMITS_ITSELF)
     listed = config["partition_assignment_strategy"]
     member = attached_member(StreamsAssignor, None, consumer, listed)
-    stores.check_follows(member.listener, config["group_id"], member.directory)
+    check_stores(stores, member.listener, config["group_id"], member)
     with consumer_loop(consumer, member, timeout_ms, ended) as loop:
         loop.run(stores, handle)

@@ -49,7 +49,7 @@ class PolledBatch(dict[Any, Any]):
 
 
 class DeletedTopics:
-    """Logs each topic once that does not exist any more."""
+    """Logs each topic once that does not exist."""
 
     def __init__(self) -> None:
         self._named: set[str] = set()
@@ -59,9 +59,9 @@ class DeletedTopics:
         if topic not in self._named:
             self._named.add(topic)
             _log.warning(
-                "topic %s, or a partition of it, does not exist any more, so that its offsets are "
-                "not committed; offsets of other topics are; create it again, or remove it from the"
-                " topology",
+                "topic %s, or a partition of it, does not exist, so that its offsets are not "
+                "committed; those of other topics are; correct its name, create it, or remove it "
+                "from the topology",
                 topic,
             )
 

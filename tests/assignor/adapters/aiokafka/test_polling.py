@@ -33,6 +33,9 @@ class Consumer:
         self._group_instance_id, self._session_timeout_ms = instance, session_ms
         self.has_left = False
 
+    async def commit(self):
+        """Commit nothing."""
+
     def unsubscribe(self):
         self.has_left = True
 
@@ -233,8 +236,8 @@ def test_what_is_no_offset_is_not_committed(offsets):
 
 
 def test_nothing_to_commit_asks_nobody():
-    assert asyncio.run(commit_next(None, {}))
     consumer = Committer(assigned=())
+    assert asyncio.run(commit_next(consumer, {}))
     assert asyncio.run(commit_next(consumer))
     assert consumer.commits == []
 

@@ -203,4 +203,6 @@ def test_what_is_no_offset_is_not_committed(offsets):
 
 
 def test_nothing_to_commit_sends_no_request():
-    assert commit_next(None, {})
+    consumer = Owner()
+    assert commit_next(consumer, {})
+    assert consumer.committed is None

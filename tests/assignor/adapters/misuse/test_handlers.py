@@ -115,7 +115,7 @@ RUNNING = [
 
 @pytest.mark.parametrize("handle", RUNNING)
 def test_functions_that_run_get_as_far_as_the_consumer(handle):
-    with pytest.raises(ConfigError, match="object is no KafkaConsumer"):
+    with pytest.raises(ConfigError, match="object is not a KafkaConsumer"):
         run_kafka_python(object(), None, handle)
 
 

@@ -74,7 +74,7 @@ def test_kafka_10355_and_aiokafka_1095_offsets_beside_those_of_a_deleted_topic_a
         assert commits(broker)[0]
         assert committed(broker) == {0: 3}
     [line] = [line for line in caplog.messages if line.startswith("topic gone, or a partition")]
-    assert "its offsets are not committed; offsets of other topics are" in line
+    assert "its offsets are not committed; those of other topics are" in line
 
 
 def set_committed(broker, **offsets):
