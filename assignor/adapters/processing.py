@@ -14,6 +14,7 @@ from collections.abc import (
 )
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
+from dataclasses import dataclass
 from inspect import GEN_CLOSED, getgeneratorstate, isawaitable
 from math import inf
 from typing import Any, Final, TypeVar
@@ -174,9 +175,14 @@ class GroupConsumer:
 
     def seek(self, offsets: Mapping[Any, int]) -> None:
         """Read these partitions from other offsets, those that are still assigned."""
+        assigned = self.assigned()
         for partition, offset in offsets.items():
-            if partition in self.consumer.assignment():
-                self.consumer.seek(partition, offset)
+            if partition in assigned:
+                self.seek_partition(partition, offset)
+
+    def seek_partition(self, partition: Any, offset: int) -> None:
+        """Read a partition, which is assigned, from another offset."""
+        self.consumer.seek(partition, offset)
 
     def paused(self) -> AbstractSet[Any]:
         """Return the partitions of which nothing is fetched."""
@@ -233,11 +239,11 @@ def broker_waits(coordinator: object) -> BrokerWaits:
     return _kept(coordinator, "broker_waits", BrokerWaits)
 
 
-def _kept(coordinator: object, name: str, kind: Callable[[], _Result]) -> _Result:
-    """Return what a client's coordinator keeps for its consumer; without one, a new one."""
-    found: _Result = getattr(coordinator, name, None) or kind()
-    if coordinator is not None:
-        setattr(coordinator, name, found)
+def _kept(holder: object, name: str, kind: Callable[[], _Result]) -> _Result:
+    """Return what an object of a client keeps for its consumer; without one, a new one."""
+    found: _Result = getattr(holder, name, None) or kind()
+    if holder is not None:
+        setattr(holder, name, found)
     return found
 
 
@@ -286,23 +292,38 @@ def noted_end(stores: TaskStores, ended: threading.Event | asyncio.Event) -> Ite
         LOOP_END.set(None)
 
 
+@dataclass
+class _Resets:
+    """What a client does with lost positions while no loop settles them, and how many loops do."""
+
+    before: Any = None
+    loops: int = 0
+
+
 @contextmanager
 def own_resets(holder: object, name: str, none: object) -> Iterator[Any]:
     """Have a client raise lost positions, for the loop to settle; yield what it did with them.
+
+    Loops over a client may overlap: a generator that is still referred to has not ended. What the
+    client did before all of them is yielded to each, and done again after the last one.
 
     Args:
         holder: the object of the client that has what to do with a lost position, or None.
         name: the attribute in which it has it; there is no public way.
         none: its value for raising them.
     """
-    before = getattr(holder, name, none)
-    if before != none:
+    resets = _kept(holder, "resets", _Resets)
+    if not resets.loops:
+        resets.before = getattr(holder, name, none)
+    resets.loops += 1
+    if resets.before != none:
         setattr(holder, name, none)
     try:
-        yield before
+        yield resets.before
     finally:
-        if before != none:
-            setattr(holder, name, before)
+        resets.loops -= 1
+        if not resets.loops and resets.before != none:
+            setattr(holder, name, resets.before)
 
 
 def check_not_processing(listener: object, method: str) -> None:

@@ -138,6 +138,10 @@ class ConsumerLoop(GroupConsumer):
         super().seek(own)
         drop_fetched(self.consumer, own.keys())
 
+    def seek_partition(self, partition: Any, offset: int) -> None:
+        """Read a partition from another offset; the client's `seek` copies the assignment first."""
+        self.consumer._subscription.seek(partition, offset)  # noqa: SLF001 linear in partitions
+
     def commit(self, next_offsets: Mapping[Any, int]) -> bool:
         """Commit offsets; return False if they have to be committed again."""
         return commit_next(self.consumer, next_offsets)
