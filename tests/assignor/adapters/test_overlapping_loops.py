@@ -7,7 +7,8 @@ import pytest
 from kafka import TopicPartition
 
 from assignor.adapters.aiokafka.port import AiokafkaPort
-from assignor.adapters.processing import GroupConsumer, own_resets
+from assignor.adapters.consumer_state import own_resets
+from assignor.adapters.processing import GroupConsumer
 
 
 @pytest.mark.parametrize("first_ends_first", [True, False])
