@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import (
     AsyncGenerator,
-    Callable,
     Collection,
     Generator,
     Iterable,
@@ -19,13 +18,12 @@ from math import inf
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
+from assignor.adapters.consumer_state import application_pauses, deleted_topics
 from assignor.adapters.membership import EmbeddedMember
 from assignor.adapters.poll_arguments import check_member, is_closed
 from assignor.adapters.threads import LOOP_END
 from assignor.embedding import Handler, RunningTasks, TaskStores, error_text
 from assignor.embedding.loops import (
-    BrokerWaits,
-    DeletedTopics,
     InputWatch,
     PolledBatch,
     PollLoop,
@@ -133,6 +131,7 @@ class GroupConsumer:
         self.assignor = assignor
         self.timeout_ms = timeout_ms
         self.begun = begun
+        self._application_pauses = application_pauses(getattr(consumer, "_subscription", None))
 
     @property
     def is_closed(self) -> bool:
@@ -174,18 +173,28 @@ class GroupConsumer:
 
     def seek(self, offsets: Mapping[Any, int]) -> None:
         """Read these partitions from other offsets, those that are still assigned."""
+        assigned = self.assigned()
         for partition, offset in offsets.items():
-            if partition in self.consumer.assignment():
-                self.consumer.seek(partition, offset)
+            if partition in assigned:
+                self.seek_partition(partition, offset)
+
+    def seek_partition(self, partition: Any, offset: int) -> None:
+        """Read a partition, which is assigned, from another offset."""
+        self.consumer.seek(partition, offset)
 
     def paused(self) -> AbstractSet[Any]:
         """Return the partitions of which nothing is fetched."""
         found: AbstractSet[Any] = self.consumer.paused()
         return found
 
+    def paused_by_application(self) -> AbstractSet[Any]:
+        """Return the partitions that the application has paused since a loop did so last."""
+        return self._application_pauses
+
     def pause(self, partitions: AbstractSet[Any]) -> None:
         """Fetch nothing of these partitions."""
         self.consumer.pause(*map(self.partition._make, sorted(partitions)))
+        self._application_pauses -= partitions
 
     def resume(self, partitions: AbstractSet[Any]) -> None:
         """Fetch these partitions again."""
@@ -221,31 +230,6 @@ def known_topics(cluster: Any, topics: Iterable[str]) -> list[str]:
         return sorted(topics)
     hidden = getattr(cluster, "unauthorized_topics", ())
     return [t for t in sorted(topics) if t in hidden or cluster.partitions_for_topic(t)]
-
-
-def deleted_topics(coordinator: object) -> DeletedTopics:
-    """Return what names the topics that are gone for a consumer."""
-    return _kept(coordinator, "deleted_topics", DeletedTopics)
-
-
-def broker_waits(coordinator: object) -> BrokerWaits:
-    """Return what adds up how long the commits of a consumer take."""
-    return _kept(coordinator, "broker_waits", BrokerWaits)
-
-
-def _kept(coordinator: object, name: str, kind: Callable[[], _Result]) -> _Result:
-    """Return what a client's coordinator keeps for its consumer; without one, a new one."""
-    found: _Result = getattr(coordinator, name, None) or kind()
-    if coordinator is not None:
-        setattr(coordinator, name, found)
-    return found
-
-
-def waited_s(consumer: Any, assignor: Any) -> float:
-    """Return how long commits of a member, of offsets and of its `TaskStores`, have waited."""
-    work = getattr(getattr(assignor, "listener", None), "work", None)
-    commits_s: float = getattr(work, "commit_s", 0.0)
-    return commits_s + broker_waits(getattr(consumer, "_coordinator", None)).total_s
 
 
 class BlockingLoop:
@@ -284,25 +268,6 @@ def noted_end(stores: TaskStores, ended: threading.Event | asyncio.Event) -> Ite
         raise
     finally:
         LOOP_END.set(None)
-
-
-@contextmanager
-def own_resets(holder: object, name: str, none: object) -> Iterator[Any]:
-    """Have a client raise lost positions, for the loop to settle; yield what it did with them.
-
-    Args:
-        holder: the object of the client that has what to do with a lost position, or None.
-        name: the attribute in which it has it; there is no public way.
-        none: its value for raising them.
-    """
-    before = getattr(holder, name, none)
-    if before != none:
-        setattr(holder, name, none)
-    try:
-        yield before
-    finally:
-        if before != none:
-            setattr(holder, name, before)
 
 
 def check_not_processing(listener: object, method: str) -> None:

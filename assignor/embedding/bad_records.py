@@ -7,6 +7,7 @@ dead letters (KIP-1034); here one function gets the stage with the record.
 import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -156,7 +157,8 @@ class BadRecords:
             task: that reads it.
             record: of any client.
             error: what was raised for it; it gets a note that names the record. If it takes no
-                note, or is the end of an iterator, a RuntimeError with this cause is to be raised.
+                note, or is the end of an iterator or a cancellation, a RuntimeError with this
+                cause is to be raised.
             send: writes the dead letter, which is to be acknowledged before anything is committed.
             handled: what was being handled when the application was called, as in `origins_of`.
 
@@ -228,10 +230,11 @@ def _is_of_no_record(error: BaseException) -> bool:
 def _noted(error: Exception, place: str) -> Exception:
     """Return an error with a note, or, if it cannot be raised as it is, another one from it.
 
-    A generator replaces the end of an iterator (PEP 479); a frozen dataclass takes no note, and no
-    traceback in a context manager.
+    A generator replaces the end of an iterator (PEP 479); a coroutine that awaits a thread takes
+    `CancelledError` for its own cancellation; a frozen dataclass takes no note, and no traceback in
+    a context manager.
     """
-    if not isinstance(error, StopIteration | StopAsyncIteration):
+    if not isinstance(error, StopIteration | StopAsyncIteration | CancelledError):
         try:
             error.add_note(place)
         except Exception as failed:

@@ -28,8 +28,8 @@ from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError
 from assignor.adapters.aiokafka.blocking import log_blocked_loop
 from assignor.adapters.aiokafka.offset_fetch import raise_group_errors
 from assignor.adapters.aiokafka.port import HEARD, AiokafkaPort
+from assignor.adapters.consumer_state import deleted_topics
 from assignor.adapters.membership import readable_metadata, unusable_answer
-from assignor.adapters.processing import deleted_topics
 from assignor.adapters.silence import SilenceLog
 from assignor.embedding import error_text, fatal_reason
 from assignor.logs import line_logger

@@ -21,6 +21,7 @@ from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.aiokafka.coordinator import commit_existing_topics, count_polls
 from assignor.adapters.aiokafka.port import AiokafkaPort
 from assignor.adapters.aiokafka.records import name_unreadable_records
+from assignor.adapters.consumer_state import broker_waits, own_resets, waited_s
 from assignor.adapters.membership import EmbeddedMember
 from assignor.adapters.poll_arguments import (
     attached_member,
@@ -32,10 +33,7 @@ from assignor.adapters.poll_arguments import (
 from assignor.adapters.processing import (
     GroupConsumer,
     await_out,
-    broker_waits,
     consumed,
-    own_resets,
-    waited_s,
 )
 from assignor.config import is_deferred, refused
 from assignor.embedding import COMMIT_METADATA, MemberStopped, error_text

@@ -40,18 +40,24 @@ class AiokafkaPort:
         self._consumer = weakref.ref(consumer)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._asks_again: Cancellable | None = None
+        self._last_loop: object = None
         self._has_no_batch = asyncio.Event()
         self._has_no_batch.set()
         self.joins_soon = False
 
     @contextmanager
     def loop(self) -> Iterator[None]:
-        """Have the member join only within `polling`, during the block."""
+        """Have the member join only within `polling`, during the block.
+
+        A later loop may begin before this one has ended, and counts instead of it.
+        """
+        self._last_loop = own = object()
         self._has_no_batch.clear()
         try:
             yield
         finally:
-            self._has_no_batch.set()
+            if self._last_loop is own:
+                self._has_no_batch.set()
 
     @contextmanager
     def polling(self) -> Iterator[None]:

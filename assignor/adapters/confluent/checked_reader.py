@@ -50,6 +50,8 @@ class CheckedReader(confluent_kafka.Consumer):
     _is_open = False
     # By `pause`: librdkafka does not tell.
     _paused: frozenset[TopicPartition] = frozenset()
+    # Of these, those that the application has paused since a loop did so last.
+    _application_pauses: frozenset[TopicPartition] = frozenset()
     # Of which librdkafka itself looks up where to begin.
     _looks_up: frozenset[TopicPartition] = frozenset()
     # As `ReaderInput.positions`.
@@ -151,13 +153,15 @@ class CheckedReader(confluent_kafka.Consumer):
     def pause(self, partitions: list[Position]) -> None:
         """Fetch nothing of these partitions until `resume`, also after they have moved away."""
         super().pause(partitions)
-        self._paused |= frozenset(map(partition_of, partitions))
+        self._paused |= (named := frozenset(map(partition_of, partitions)))
+        self._application_pauses |= named
 
     @in_turn
     def resume(self, partitions: list[Position]) -> None:
         """Fetch these partitions again."""
         super().resume(partitions)
-        self._paused -= frozenset(map(partition_of, partitions))
+        self._paused -= (named := frozenset(map(partition_of, partitions)))
+        self._application_pauses -= named
 
     @in_turn
     def set_sasl_credentials(self, username: str, password: str) -> None:

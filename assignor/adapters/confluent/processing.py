@@ -246,9 +246,14 @@ class ConsumerLoop:
         """Return the partitions of which nothing is fetched, also those that have moved away."""
         return self._consumer._paused
 
+    def paused_by_application(self) -> AbstractSet[Any]:
+        """Return the partitions that the application has paused since a loop did so last."""
+        return self._consumer._application_pauses
+
     def pause(self, partitions: AbstractSet[Any]) -> None:
         """Fetch nothing of these partitions."""
         self._consumer.pause([Position(*each) for each in sorted(partitions)])
+        self._consumer._application_pauses -= partitions
 
     def resume(self, partitions: AbstractSet[Any]) -> None:
         """Fetch these partitions again, those that have moved away too if they come back."""

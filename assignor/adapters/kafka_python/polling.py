@@ -22,6 +22,7 @@ from kafka.consumer.subscription_state import OffsetResetStrategy
 from kafka.errors import FencedInstanceIdError, KafkaError, RebalanceInProgressError
 from kafka.structs import OffsetAndMetadata
 
+from assignor.adapters.consumer_state import broker_waits, own_resets, waited_s
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.ranges import log_ranges, refresh_metadata, topic_id
 from assignor.adapters.kafka_python.records import begins_of, drop_fetched
@@ -36,11 +37,8 @@ from assignor.adapters.poll_arguments import (
 from assignor.adapters.processing import (
     BlockingLoop,
     GroupConsumer,
-    broker_waits,
     consumed,
     known_topics,
-    own_resets,
-    waited_s,
 )
 from assignor.adapters.threads import runs_on_io_thread
 from assignor.embedding import COMMIT_METADATA, ListenerFailed, MemberStopped
@@ -137,6 +135,10 @@ class ConsumerLoop(GroupConsumer):
         own = {ClientPartition(*each): at for each, at in offsets.items()}
         super().seek(own)
         drop_fetched(self.consumer, own.keys())
+
+    def seek_partition(self, partition: Any, offset: int) -> None:
+        """Read a partition from another offset; the client's `seek` copies the assignment first."""
+        self.consumer._subscription.seek(partition, offset)  # noqa: SLF001 linear in partitions
 
     def commit(self, next_offsets: Mapping[Any, int]) -> bool:
         """Commit offsets; return False if they have to be committed again."""

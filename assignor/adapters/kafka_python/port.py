@@ -17,6 +17,7 @@ from kafka.protocol.consumer.metadata import (
     ConsumerProtocolSubscription,
 )
 
+from assignor.adapters.consumer_state import deleted_topics
 from assignor.adapters.kafka_python.records import begins_of
 from assignor.adapters.membership import (
     Cancellable,
@@ -24,7 +25,7 @@ from assignor.adapters.membership import (
     readable_metadata,
     unusable_answer,
 )
-from assignor.adapters.processing import check_may_close, check_not_processing, deleted_topics
+from assignor.adapters.processing import check_may_close, check_not_processing
 from assignor.adapters.silence import SilenceLog
 from assignor.adapters.threads import OneThread, runs_on_io_thread
 from encoding import TopicPartition

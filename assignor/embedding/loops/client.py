@@ -97,6 +97,9 @@ class TaskClient(LoopClient, Protocol):
     def paused(self) -> AbstractSet[Any]:
         """Return the partitions of which nothing is fetched, also those of the application."""
 
+    def paused_by_application(self) -> AbstractSet[Any]:
+        """Return the partitions that the application has paused, also after `pause` of the loop."""
+
     def pause(self, partitions: AbstractSet[Any]) -> None:
         """Fetch nothing of these partitions."""
 

@@ -53,6 +53,7 @@ class Engine:
         self._given: PolledBatch | None = None
         self._is_handed_over = False
         self._handler_error: Exception | None = None
+        self._commit_error: Exception | None = None
 
     def batches(self) -> Steps[None]:
         """Deliver what polls return, empty batches too; each is processed before the next poll.
@@ -139,7 +140,8 @@ class Engine:
         try:
             yield from work
         except Exception as error:  # noqa: BLE001 raised again, unless it may pass
-            return (yield from self._ends_after(error, step))
+            is_commits = error is self._commit_error
+            return (yield from self._ends_after(error, Step.COMMIT if is_commits else step))
         return False
 
     def _ends_after(self, error: BaseException, step: Step) -> Steps[bool]:

@@ -25,7 +25,7 @@ _SHARE: Final = 0.5
 # The same for a wait for a broker, which may come after them.
 _WAIT_SHARE: Final = 0.4
 # While records are kept the member has to poll at least once a session.
-_MAX_PAUSE_S: Final = MappingProxyType({Step.POLL: 10.0, Step.PROCESS: 1.0})
+_MAX_PAUSE_S: Final = MappingProxyType({Step.POLL: 10.0, Step.PROCESS: 1.0, Step.COMMIT: 1.0})
 # A slow record is named at most so often for each partition.
 _NAMED_EACH_S: Final = 60.0
 # So many slow records are counted, the last ones.
@@ -110,7 +110,7 @@ class PollLoop:
         self._client_errors = client_errors
         self.now = now
         self._errors = {step: PollErrors() for step in Step}
-        self._failing_since_s: float | None = None
+        self._failing_since_s: dict[Step, float] = {}
         self._delivered_s = now()
         self._delivered = 0
         self._record_s = 0.0
@@ -164,7 +164,6 @@ class PollLoop:
                 None: `handled` gets each call of the application.
         """
         self._succeeded(Step.POLL, "polls succeed")
-        self._failing_since_s = None
         self._pace.poll_ended()
         self._delivered, self._delivered_s = records or 0, self.now()
         self._handled_s = 0.0 if records is None else None
@@ -173,8 +172,10 @@ class PollLoop:
     def processed(self) -> None:
         """Note that the records of a batch, or a part of them, were processed."""
         self._succeeded(Step.PROCESS, "what was kept is processed and committed")
+        self._succeeded(Step.COMMIT, "commits succeed")
 
     def _succeeded(self, step: Step, what: str) -> None:
+        self._failing_since_s.pop(step, None)
         if failed := self._errors[step].succeeded():
             _log.info("%s again, after %s failures", what, failed)
 
@@ -244,11 +245,8 @@ class PollLoop:
 
     def failed(self, step: Step, error: BaseException, **facts: bool) -> Reaction:
         """Return what to do after an error; `facts` are fields of `LoopFacts`."""
-        since_s = now_s = self.now()
-        if step is Step.POLL:
-            if self._failing_since_s is None:
-                self._failing_since_s = now_s
-            since_s = self._failing_since_s
+        now_s = self.now()
+        since_s = self._failing_since_s.setdefault(step, now_s)
         found = LoopFacts(
             step=step,
             error=error,

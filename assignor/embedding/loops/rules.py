@@ -74,8 +74,8 @@ class LoopFacts:
         is_handlers: the function that processes records raised the error.
         is_clients: the error is one of the client.
         resets: `auto_offset_reset` is earliest or latest.
-        failing_s: how long every poll has failed.
-        patience_s: how long polls may fail with errors of which nothing is known.
+        failing_s: how long every poll, or every commit, has failed.
+        patience_s: how long they may fail with errors of which nothing is known.
         fenced_after_s: how long they may fail with this error, which a fenced member gets.
         is_lost: other members may have the partitions already.
         is_assigned: partitions are assigned.
@@ -189,7 +189,7 @@ LOOP_RULES: Final = (
     ),
     LoopRule(
         name="the consumer was closed after the loop was asked to end",
-        steps=(Step.POLL, Step.PROCESS),
+        steps=(Step.POLL, Step.PROCESS, Step.COMMIT),
         holds=lambda f: f.is_closed and f.is_ended,
         then=Then.END,
         effect="Nothing is committed.",
@@ -235,10 +235,10 @@ LOOP_RULES: Final = (
     ),
     LoopRule(
         name="an error that would come again: rights, login, session timeout, assignors",
-        steps=(Step.POLL, Step.PROCESS),
+        steps=(Step.POLL, Step.PROCESS, Step.COMMIT),
         holds=lambda f: f.error is not None and fatal_reason(f.error) is not None,
         then=Then.STOP,
-        effect="The message says what to do.",
+        effect="The message says what to do. `commit_next` raises the error itself.",
         stops=lambda f: MemberStopped(_with_remedy(f.error)),
     ),
     LoopRule(
@@ -260,6 +260,14 @@ LOOP_RULES: Final = (
         effect="The member that has the partition then processes the records again.",
     ),
     UNANSWERED_COMMIT,
+    LoopRule(
+        name="an error that may pass, as the client says",
+        steps=(Step.COMMIT,),
+        holds=lambda f: f.may_pass and f.failing_s <= f.patience_s,
+        then=Then.RETRY,
+        effect="Until every commit has failed for `max_poll_interval_ms`. `commit_next` raises the "
+        "error.",
+    ),
     LoopRule(
         name="the cluster cannot be reached or is not ready, or the group has no assignment",
         steps=(Step.POLL, Step.PROCESS),

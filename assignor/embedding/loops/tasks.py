@@ -96,7 +96,12 @@ class TaskEngine(Engine):
         done = {p: at for p, at in done.items() if at <= positions.get(p, at)}
         self._late, self._are_committed = done, False  # also if the commit raises
         self._committing_since_s = self._loop.now()
-        if (yield partial(self._client.commit, done)):
+        try:
+            is_done = yield partial(self._client.commit, done)
+        except Exception as error:
+            self._commit_error = error
+            raise
+        if is_done:
             self._late, self._are_committed = {}, True
 
     def _commit_last(self) -> Steps[None]:
@@ -136,7 +141,8 @@ class TaskEngine(Engine):
     def _fetch_except(self, waiting: AbstractSet[TopicPartition]) -> None:
         """Fetch nothing of these partitions, and again of others that this loop has paused."""
         paused = self._client.paused()
-        own = self._paused & paused  # a client may forget it in a rebalance
+        # A client may forget it in a rebalance; the application may have paused it, too.
+        own = self._paused & paused - self._client.paused_by_application()
         pausing = waiting & {*self._client.assigned()} - paused
         self._client.resume(own - waiting)
         self._client.pause(pausing)

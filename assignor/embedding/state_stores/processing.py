@@ -1,8 +1,10 @@
 """The function that processes records: what it gets, when it is called, and what if it fails."""
 
+import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import CancelledError
 from typing import Any, TypeVar
 
 from assignor.config import check_has_run
@@ -223,7 +225,7 @@ class HeldProcessing:
             raise self._refused[place]
         self.work.current = *place, time.monotonic()
         try:
-            check_has_run(handle(record, state))
+            _call(handle, record, state)
             batch.check_sent()
         except Exception:
             if self._is_single:
@@ -318,3 +320,14 @@ class HeldProcessing:
             raise Divided(self._commit_size) from error
         finally:
             self.work.commit_s += is_commit * (time.monotonic() - begin_s)
+
+
+def _call(handle: Handler, record: Any, state: TaskState) -> None:
+    """Call the function; a cancellation that it raises is an error of its own.
+
+    Nothing is awaited here: it is not that of a coroutine that runs the loop.
+    """
+    try:
+        check_has_run(handle(record, state))
+    except asyncio.CancelledError as error:
+        raise CancelledError(*error.args) from error

@@ -56,6 +56,9 @@ class Client:
     def paused(self):
         return frozenset(self.are_paused)
 
+    def paused_by_application(self):
+        return frozenset()
+
     def pause(self, partitions):
         self.are_paused |= partitions
 

@@ -4,7 +4,12 @@ import threading
 from types import SimpleNamespace
 
 import pytest
-from kafka.errors import KafkaConnectionError, TopicAuthorizationFailedError
+from kafka.errors import (
+    InvalidCommitOffsetSizeError,
+    KafkaConnectionError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+)
 
 from assignor.adapters.processing import BlockingLoop
 from assignor.adapters.threads import LOOP_END
@@ -92,6 +97,8 @@ class Client:
     def paused(self):
         return frozenset()
 
+    paused_by_application = paused
+
     def pause(self, partitions):
         assert not partitions
 
@@ -108,7 +115,7 @@ class NoWait(threading.Event):
 
 
 def run(client, handle=print, *, stores=None):
-    loop = PollLoop(max_poll_interval_ms=300_000, client_errors=(KafkaConnectionError,))
+    loop = PollLoop(max_poll_interval_ms=300_000, client_errors=(KafkaError,))
     BlockingLoop(client, loop, NoWait()).run(stores or Stores(), handle)
 
 
@@ -139,6 +146,29 @@ def test_an_unreachable_cluster_is_retried_wherever_it_shows(caplog):
     kept = "what is not processed or committed is kept, and tried again"
     # State stores log why they can write nothing, for all loops.
     assert len([line for line in caplog.messages if line.startswith(kept)]) == 2
+
+
+def test_a_commit_that_is_refused_for_good_ends_the_loop_with_the_error():
+    refused, client = InvalidCommitOffsetSizeError(), Client({"p": [RECORD]}, {})
+    client.commits = [refused]
+    with pytest.raises(InvalidCommitOffsetSizeError):
+        run(client)
+    assert client.committed == []
+
+
+def test_a_commit_that_may_pass_is_repeated_for_one_poll_interval():
+    client, now_s = Client(*[{"p": [RECORD]}] * 50), 0.0
+
+    def commit(offsets):
+        nonlocal now_s
+        now_s += 60.0
+        raise KafkaConnectionError("gone")
+
+    client.commit = commit
+    loop = PollLoop(max_poll_interval_ms=300_000, client_errors=(KafkaError,), now=lambda: now_s)
+    with pytest.raises(KafkaConnectionError):
+        BlockingLoop(client, loop, NoWait()).run(Stores(), print)
+    assert now_s == 420.0
 
 
 def test_a_fatal_error_of_an_output_ends_the_member():
@@ -241,6 +271,15 @@ def test_a_loop_resumes_what_it_has_paused_and_nothing_else(paused, waiting, cal
     for each in waiting:
         loop._fetch_except(frozenset(each))
     assert client.calls == calls
+
+
+def test_what_the_application_pauses_while_the_loop_has_it_paused_stays_paused():
+    client = Pausing("")
+    loop = engine_of(client)
+    loop._fetch_except(frozenset("p"))
+    client.paused_by_application = lambda: frozenset("p")
+    loop._fetch_except(frozenset())
+    assert client.calls == [("pause", "p")]
 
 
 def test_a_loop_pauses_again_what_the_client_has_forgotten_in_a_rebalance():

@@ -64,6 +64,8 @@ class Run:
     def paused(self):
         return set()
 
+    paused_by_application = paused
+
     def unread(self):
         return {}
 

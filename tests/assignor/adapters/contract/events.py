@@ -37,7 +37,8 @@ def _lasting(run, seconds, heal, what, is_excused=lambda: False):
             run.faults.clear()
         is_other = (incarnation, existed) != (run.cluster.incarnation, run.cluster.exists)
         heal()
-        if not (is_other or is_excused() or run.attention_since(since_s)):
+        is_paused = run.paused or run.pause_ended_s >= since_s  # nobody has asked for records
+        if not (is_other or is_paused or is_excused() or run.attention_since(since_s)):
             run.broken.append(f"attention: nobody was told of {what} for {seconds:.0f} s")
 
     run.when_polled(seconds, over)
@@ -112,14 +113,26 @@ def _handler_never_returns(run, value):
 
 def _handler_pauses(run, value):
     """Pause a partition, of which records may have been fetched, for a while."""
-    run.pause(SECOND.partition)
-    run.healing += 1
+    run.pause_for(SECOND.partition, PAUSE_S)
 
-    def over():
-        run.healing -= 1
-        run.resume(SECOND.partition)
 
-    run.when_polled(PAUSE_S, over)
+def handler_pauses_in_a_slice(run):
+    """Pause, for long, a partition whose records the loop has kept, and has paused itself."""
+    run.handlers += [_slowly, _slowly, _pauses_its_own, _slowly]
+    run.cluster.write(0, b"n", b"n", b"n")
+    run.cluster.write(1, b"n", b"n")
+
+
+def _pauses_its_own(run, value):
+    _, number, _ = run.cluster.values[value]
+    run.pause_for(number, LASTS_S)
+    run.cluster.write(number, b"o")
+
+
+def application_pauses(run):
+    """Pause between two batches, or on another thread or in another coroutine."""
+    run.pause_for(FIRST.partition, PAUSE_S)
+    run.cluster.write(0, b"p")
 
 
 def _handler_stops(run, value):
@@ -147,6 +160,28 @@ def lost(run):
 
 def assigned(run):
     run.rebalance(run.everything)
+
+
+def rejoined(run):
+    """All partitions are given up and assigned again within a poll, as in an eager group."""
+    own = run.assigned
+    run.rebalance(())
+    run.rebalance(own)
+
+
+def removed_and_interrupted(run):
+    """The group removes a member that has committed: a signal ends the poll that joins again."""
+    run.events[:0] = [records, records, _removed, _rejoined_and_interrupted]
+
+
+def _removed(run):
+    records(run)
+    commit_refused(run)
+
+
+def _rejoined_and_interrupted(run):
+    rejoined(run)
+    run.is_interrupted = True
 
 
 def commit_late(run):
@@ -253,6 +288,8 @@ EVENTS = {
         codec,
         deserializer,
         handler_is_slow,
+        handler_pauses_in_a_slice,
+        application_pauses,
         *map(
             _handler,
             (
@@ -268,6 +305,8 @@ EVENTS = {
         revoked,
         lost,
         assigned,
+        rejoined,
+        removed_and_interrupted,
         commit_late,
         commit_refused,
         commit_blocks,

@@ -175,6 +175,17 @@ class FacadeTasks(Run):
     def seek(self, number, offset):
         self.consumer.seek(Position(TOPIC, number, offset))
 
+    def pause(self, number):
+        self.consumer.pause([Position(TOPIC, number)])
+
+    def resume(self, number):
+        if self.consumer._is_open:
+            self.consumer.resume([Position(TOPIC, number)])
+
+    def numbers_of(self, polled):
+        found = polled if isinstance(polled, list) else [polled]
+        return {each.partition() for each in found if each is not None and each.error() is None}
+
     def set_stop(self):
         self.ended.set()
 
@@ -197,6 +208,12 @@ class FacadePolled(FacadeTasks):
     """An application's own loop over the facade; the thread of the member, not here, warns."""
 
     has_stores = names_slow = reads_again = has_slices = commits_again = False
+
+    def pause_for(self, number, seconds):
+        """Pause nothing: a pause only passes the time in which nobody has asked for the topic's id.
+
+        The facade knows it from its first poll without records, or a second after its first one.
+        """
 
     def commit(self, message):
         with suppress(KafkaException):  # another member has the partition, or no broker answers

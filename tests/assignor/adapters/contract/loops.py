@@ -214,7 +214,14 @@ class Aiokafka(Run):
                 give_up(tasks(gone), {})
             self.stores.on_tasks_assigned(tasks(partitions), {})
         if not self.consumer._closed and self.consumer.subscription():
+            self.give_up(partitions)  # all begin at committed offsets
             aiokafka.assign(self.consumer, partitions)
+
+    def pause(self, number):
+        self.consumer.pause(*(p for p in self.consumer.assignment() if p.partition == number))
+
+    def resume(self, number):
+        self.consumer.resume(*(p for p in self.consumer.assignment() if p.partition == number))
 
     def loop(self):
         self._runner.run(self._poll())

@@ -90,6 +90,8 @@ class Run(OtherMember):
         self.handled, self.each_s = 0, 0.0
         self.taken_over_s = -1.0
         self.stores, self.is_interrupted, self.closes_in_poll = None, False, False
+        # Number -> pause of the application that holds; numbers of those when the poll began.
+        self.paused, self.paused_before, self.pause_ended_s = {}, set(), -1.0
         self._log = _Log(self.clock)
 
     # What events do
@@ -108,6 +110,7 @@ class Run(OtherMember):
         if is_lost:
             self.assigned = partitions
         self.assign(partitions, gone, is_lost=is_lost)
+        self.give_up(gone)
         self.assigned = partitions
         if is_lost:
             self.take_over(gone)
@@ -174,6 +177,7 @@ class Run(OtherMember):
         elif not self.is_over and (not (self.left() or self.lag()) or self._is_late()):
             self.is_over = True
             self.stop()
+        self.paused_before = {*self.paused}
 
     def _check_size(self, between_s):
         """Check that a batch was not larger than one before it has let the loop expect."""
@@ -186,6 +190,7 @@ class Run(OtherMember):
     def after_poll(self, polled):
         """Return what the client has polled, unless a signal comes meanwhile."""
         self.polled_s = self.clock.monotonic()
+        self.check_paused(polled)
         if self.is_interrupted and polled and self.reads_again:
             self.is_interrupted = False
             raise Interrupted
@@ -195,24 +200,6 @@ class Run(OtherMember):
         if self.settling_s is None:
             self.settling_s = self.clock.monotonic()
         return self.clock.monotonic() - self.settling_s > SETTLED_S
-
-    def left(self):
-        """Return the records that are to be processed and are not."""
-        return [
-            value
-            for value in self.cluster.values
-            if value not in self.finished | self.skipped and not self.cluster.may_be_gone(value)
-        ]
-
-    def lag(self):
-        """Return partition -> the offset that is committed, though all behind it is finished."""
-        found, unread = {}, self.early | (self.skipped - self.finished)
-        for each in self.everything if self.commits_again and self.cluster.exists else ():
-            log, at = self.cluster.parts[each.partition], self.cluster.committed.get(each, 0)
-            behind = [(each.partition, n) for n in range(max(at, log.start_offset), log.end_offset)]
-            if behind and all(self._is_done(*b) and self._at(*b) not in unread for b in behind):
-                found[each] = at
-        return found
 
     def handle(self, number, offset, value):
         """Process a record."""
@@ -231,33 +218,6 @@ class Run(OtherMember):
         took_s = self.clock.monotonic() - since_s
         if took_s >= REQUEST_S and not self.is_unanswered:
             self.broken.append(f"blocked: a commit took {took_s:.0f} s")
-
-    def note_commit(self, offsets):
-        """Check what the member commits."""
-        for (_, number), at in offsets.items():
-            if TopicPartition(TOPIC, number) not in self.assigned:
-                self.broken.append(f"commit: {number} at {at} belongs to another member")
-            log = self.cluster.parts[number]
-            if self.shown.get(number) != self.cluster.incarnation:
-                continue  # no client can know yet
-            if at == self.cluster.committed.get((TOPIC, number)):
-                continue  # as a member does that has begun there: it changes nothing
-            if at > log.end_offset:
-                self.broken.append(f"commit: {number} at {at} is of the former topic")
-            for offset in range(log.start_offset, min(at, log.end_offset)):
-                if not self._is_done(number, offset):
-                    self.broken.append(f"commit: {number} at {at}, and {offset} is not finished")
-                    return
-
-    def _at(self, number, offset):
-        """Return the value of a record that can be read, or None."""
-        where = self.cluster.incarnation, number, offset
-        return next((v for v, found in self.cluster.values.items() if found == where), None)
-
-    def _is_done(self, number, offset):
-        if (value := self._at(number, offset)) is None:
-            return (self.cluster.incarnation, number, offset) in self.passed | self.cluster.markers
-        return value in self.finished | self.skipped
 
     # The operator
 
@@ -288,6 +248,8 @@ class Run(OtherMember):
             self.start()
             self._run_member()
             self.end()
+            if not self.is_over:
+                self.give_up(self.assigned)
             self.assigned = frozenset()
             if self.reset == "none":
                 self._set_offsets()

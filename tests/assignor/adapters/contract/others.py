@@ -1,9 +1,9 @@
-"""Another member of the same group, with the same state, and what the state has in the end."""
+"""Another member of the same group, what has to be processed and committed, and the state."""
 
 from types import SimpleNamespace
 
 from assignor import TaskStores
-from encoding import TaskId
+from encoding import TaskId, TopicPartition
 from tests.assignor.adapters.contract.cluster import TOPIC
 from tests.assignor.adapters.reports.logs import COUNTING, COUNTS, GROUP
 from tests.assignor.embedding.state_stores.logs import Access
@@ -21,6 +21,92 @@ class OtherMember:
         """Fetch nothing of a partition."""
 
     resume = pause
+
+    def pause_for(self, number, seconds):
+        """Let the application pause a partition for a while: nothing of it may be polled then."""
+        if TopicPartition(TOPIC, number) not in self.assigned:
+            return
+        self.pause(number)
+        self.paused[number] = own = object()
+        self.healing += 1
+
+        def over():
+            self.healing, self.pause_ended_s = self.healing - 1, self.clock.monotonic()
+            if self.paused.get(number, own) is own:
+                self.paused.pop(number, None)
+                self.resume(number)
+
+        self.when_polled(seconds, over)
+
+    def check_paused(self, polled):
+        """Check that a poll has returned nothing of partitions that were paused all the time."""
+        found = set() if polled is None else self.numbers_of(polled)
+        for number in found & self.paused_before & self.paused.keys():
+            self.broken.append(f"paused: records of {number} were polled, which is paused")
+
+    def numbers_of(self, polled):
+        """Return the numbers of the partitions that have records in what a poll has returned."""
+        return {partition.partition for partition in polled if polled[partition]}
+
+    def give_up(self, partitions):
+        """Have what is not committed of these partitions processed again, without state stores."""
+        self.paused = {n: p for n, p in self.paused.items() if (TOPIC, n) not in partitions}
+        if self.has_stores:
+            return  # the state has it
+        for value, (incarnation, number, offset) in self.cluster.values.items():
+            at = self.cluster.committed.get((TOPIC, number), 0)
+            is_known = incarnation == self.cluster.incarnation and value not in self.early
+            if is_known and (TOPIC, number) in partitions and offset >= at:
+                self.finished.discard(value)
+
+    # What must hold
+
+    def left(self):
+        """Return the records that are to be processed and are not."""
+        return [
+            value
+            for value in self.cluster.values
+            if value not in self.finished | self.skipped and not self.cluster.may_be_gone(value)
+        ]
+
+    def lag(self):
+        """Return partition -> the offset that is committed, though all behind it is finished."""
+        found, unread = {}, self.early | (self.skipped - self.finished)
+        for each in self.everything if self.commits_again and self.cluster.exists else ():
+            log, at = self.cluster.parts[each.partition], self.cluster.committed.get(each, 0)
+            behind = [(each.partition, n) for n in range(max(at, log.start_offset), log.end_offset)]
+            if behind and all(self._is_done(*b) and self._at(*b) not in unread for b in behind):
+                found[each] = at
+        return found
+
+    def note_commit(self, offsets):
+        """Check what the member commits."""
+        for (_, number), at in offsets.items():
+            if TopicPartition(TOPIC, number) not in self.assigned:
+                self.broken.append(f"commit: {number} at {at} belongs to another member")
+            log = self.cluster.parts[number]
+            if self.shown.get(number) != self.cluster.incarnation:
+                continue  # no client can know yet
+            if at == self.cluster.committed.get((TOPIC, number)):
+                continue  # as a member does that has begun there: it changes nothing
+            if at > log.end_offset:
+                self.broken.append(f"commit: {number} at {at} is of the former topic")
+            for offset in range(log.start_offset, min(at, log.end_offset)):
+                if not self._is_done(number, offset):
+                    self.broken.append(f"commit: {number} at {at}, and {offset} is not finished")
+                    return
+
+    def _at(self, number, offset):
+        """Return the value of a record that can be read, or None."""
+        where = self.cluster.incarnation, number, offset
+        return next((v for v, found in self.cluster.values.items() if found == where), None)
+
+    def _is_done(self, number, offset):
+        if (value := self._at(number, offset)) is None:
+            return (self.cluster.incarnation, number, offset) in self.passed | self.cluster.markers
+        return value in self.finished | self.skipped
+
+    # Other members
 
     def positions(self):
         """Return number -> offset at which the client reads on, where that is known."""

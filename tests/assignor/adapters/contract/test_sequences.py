@@ -14,7 +14,7 @@ from tests.assignor.adapters.contract.explore import LOOPS, play, sequences
 from tests.nightly import sample
 
 DEPTH = 3
-PARTS = 251
+PARTS = 347
 AT_NIGHT = 4
 BROKEN = [
     ("codec", "interrupt_in_poll", "checksum"),

@@ -1,5 +1,7 @@
 """Errors of an application that follow from others, and errors that are hard to raise or write."""
 
+import asyncio
+import concurrent.futures
 import signal
 import sys
 from contextlib import contextmanager, nullcontext
@@ -194,7 +196,8 @@ class NotesAreText(Exception):
 
 
 ODD = [Frozen("x"), TextFails(), TextIsNone(), NotesAreText(), StopIteration("end")]
-ODD += [StopAsyncIteration()]
+CANCELLED = [concurrent.futures.CancelledError("a"), asyncio.CancelledError("b")]
+ODD += [StopAsyncIteration(), *CANCELLED]
 
 
 @contextmanager
@@ -217,11 +220,20 @@ def test_every_error_of_an_application_comes_out_with_its_record(cluster, member
     with pytest.raises((type(error), RuntimeError)) as raised:
         next(finish(owner))
     out = raised.value
-    assert error in (out, out.__cause__)
+    assert error in origins_of(out)
     place = "orders [0], offset 1, task 0_0"
     assert place in str(out) if out is not error else out.__notes__ == [place]
     assert f"{place}: the function that processes records has raised " in caplog.text
     assert type(error).__name__ in caplog.text
+
+
+@pytest.mark.parametrize("error", CANCELLED, ids=str)
+def test_a_cancellation_of_the_application_does_not_look_like_one_of_the_loop(member, error):
+    owner = member(on_bad_record=FAIL)
+    poisoned(owner, error)
+    owner.assign()
+    with pytest.raises(RuntimeError, match=r"orders \[0\], offset 1, .* has raised CancelledError"):
+        owner.finish()
 
 
 @pytest.mark.parametrize("action", [SKIP, DEAD])
