@@ -10,11 +10,11 @@ from typing import Final
 _EFFECTS: Final = MappingProxyType(
     {
         "max_poll_interval_ms": "",  # it depends on the member
-        "session_timeout_ms": "a rebalance in such a pause costs this member its membership,"
-        " since no heartbeats are sent until the next poll",
+        "session_timeout_ms": "a member that had sent a JoinGroup request before loses its "
+        "membership, since no heartbeats are sent until the poll that takes the answer",
     }
 )
-HAS_LEFT: Final = "left the group meanwhile, and others run its tasks"
+HAS_LEFT: Final = "left the group meanwhile, and other members, if there are any, run its tasks"
 STAYS: Final = "is still in the group, and leaves it if this takes a little longer"
 _ONE_RECORD: Final = "a single record took so long, so raise the limit"
 _MANY_RECORDS: Final = "lower %s, or raise the limit"

@@ -1,10 +1,12 @@
-"""Offsets that a loop has not committed yet, and what becomes of them in a rebalance."""
+"""What a loop has polled or not committed yet: what becomes of it in a rebalance and at the end."""
+
+from types import SimpleNamespace
 
 import pytest
 
 from assignor.adapters.processing import result_of
 from assignor.embedding import ClusterUnavailable
-from assignor.embedding.loops import InputWatch, PollLoop, TaskEngine
+from assignor.embedding.loops import Engine, InputWatch, PolledBatch, PollLoop, TaskEngine
 from encoding import TopicPartition
 
 KEPT, MOVED = TopicPartition("in", 0), TopicPartition("in", 1)
@@ -87,6 +89,10 @@ def test_what_was_refused_is_committed_after_the_next_poll():
     assert Run(FIRST, (BOTH, None, {}, AT)).run(1) == [AT, AT]
 
 
+def test_an_offset_beyond_the_position_is_of_a_former_topic_and_is_not_committed():
+    assert Run((BOTH, None, AT, {KEPT: 50, MOVED: 3})).run(0) == [{KEPT: 50}]
+
+
 @pytest.mark.parametrize(
     "meanwhile",
     [({KEPT}, None, GONE, AT), ({KEPT}, OSError("gone"), {}, AT)],
@@ -95,3 +101,87 @@ def test_what_was_refused_is_committed_after_the_next_poll():
 def test_offsets_of_a_partition_that_has_moved_away_and_come_back_are_not_committed(meanwhile):
     """Its owner meanwhile has committed 80: the group would go back to 50."""
     assert Run(FIRST, meanwhile, (BOTH, None, {}, LATER)).run(1) == [AT, {KEPT: 50}]
+
+
+class Polled:
+    """Each poll returns the next record; the first commits are refused."""
+
+    is_closed = is_shutdown = is_ended = has_rest = False
+    waiting = frozenset()
+
+    def __init__(self, refused=0):
+        self.at, self.refused, self.input = 0, refused, InputWatch("earliest")
+
+    def poll(self, _, **__):
+        self.at += 1
+        return {KEPT: [SimpleNamespace(topic="in", partition=0, offset=self.at - 1)]}
+
+    def positions(self):
+        return {KEPT: self.at}
+
+    def seek(self, offsets):
+        self.at = offsets.get(KEPT, self.at)
+
+    def begins(self, *_):
+        return {}
+
+    def topic_ids(self, **_):
+        return {"in": None}
+
+    def assigned(self):
+        return {KEPT}
+
+    def paused(self):
+        return frozenset()
+
+    paused_by_application = paused
+
+    def check(self, *_):
+        pass
+
+    has_left = pause = resume = check
+
+    def process(self, batch, *_, **__):
+        batch.held()
+        self.is_ended = True
+        return {KEPT: self.at}
+
+    def unread(self):
+        return {}
+
+    def commit(self, _):
+        self.refused -= 1
+        return self.refused < 0
+
+
+def loop():
+    return PollLoop(max_poll_interval_ms=1000, now=lambda: 0.0)
+
+
+def steps_of(client):
+    return Engine(client, loop(), lambda: False, print).batches()
+
+
+def test_a_loop_that_is_closed_in_a_poll_has_its_records_read_again():
+    """As a coroutine is whose event loop is gone."""
+    client = Polled()
+    steps = steps_of(client)
+    next(steps)()
+    assert client.at == 1
+    steps.close()
+    assert client.at == 0
+
+
+def test_a_loop_that_is_left_with_a_batch_reads_on_behind_it():
+    client = Polled()
+    steps = steps_of(client)
+    assert isinstance(steps.send(next(steps)()), PolledBatch)
+    steps.close()
+    assert client.at == 1
+
+
+@pytest.mark.parametrize("refused", [0, 1, 3])
+def test_what_the_polls_between_the_last_commits_return_is_read_again(refused):
+    client = Polled(refused)
+    result_of(TaskEngine(client, loop(), lambda: client.is_ended, print).tasks(client, print))
+    assert (client.refused, client.at) == (-1, 1)

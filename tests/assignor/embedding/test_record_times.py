@@ -78,7 +78,10 @@ def test_a_record_that_fits_alone_and_ends_behind_the_limit_is_named_and_held_ba
 @pytest.mark.parametrize(
     ("has_left", "says"),
     [
-        (True, "this member left the group meanwhile, and others run its tasks"),
+        (
+            True,
+            "and other members, if there are any, run its tasks",
+        ),
         (False, "this member is still in the group, and leaves it if this takes a little longer"),
     ],
 )

@@ -49,9 +49,9 @@ class Explored:
             self.findings.setdefault(rule, []).extend(found)
 
 
-def sequences(depth, every=1, first=0):
+def sequences(depth, every=1, first=0, events=EVENTS):
     """Return all sequences of so many events, or each N-th."""
-    return itertools.islice(itertools.product(EVENTS, repeat=depth), first, None, every)
+    return itertools.islice(itertools.product(events, repeat=depth), first, None, every)
 
 
 def explore(loop, names, seed=0):

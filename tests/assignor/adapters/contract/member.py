@@ -170,7 +170,7 @@ class Run(OtherMember):
         elif not self.is_over and self.assigned != self.everything:
             self.rebalance(self.everything)
         elif self.healing:
-            pass
+            self.settling_s = None
         elif self.stopped_s is not None:
             if now_s - self.slept_s - self.stopped_s > STOP_S:
                 raise Endless("the loop does not end")

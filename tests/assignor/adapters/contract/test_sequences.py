@@ -14,7 +14,10 @@ from tests.assignor.adapters.contract.explore import LOOPS, play, sequences
 from tests.nightly import sample
 
 DEPTH = 3
-PARTS = 347
+PARTS = 251
+# The sample of three events leaves these out: `explore` has them in sequences, too.
+ALONE = {"handler_pauses_in_a_slice", "application_pauses", "rejoined", "removed_and_interrupted"}
+SAMPLED = [event for event in EVENTS if event not in ALONE]
 AT_NIGHT = 4
 BROKEN = [
     ("codec", "interrupt_in_poll", "checksum"),
@@ -90,7 +93,7 @@ def test_lost_records_without_a_reset(loop):
 )
 def test_every_sequence(loop, part):
     found = {}
-    for sequence in sequences(DEPTH, every=PARTS, first=part):
+    for sequence in sequences(DEPTH, every=PARTS, first=part, events=SAMPLED):
         if broken := play(loop, sequence, seed=part).broken:
             found[sequence] = broken
     assert found == {}
