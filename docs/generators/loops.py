@@ -243,25 +243,11 @@ session timeout
   is_over=...)` keeps a rest
 
 a single record takes longer than `max_poll_interval_ms`, alone or with those before it
-<<<<<<< HEAD
-| the member leaves the group, its commit is refused, and the record is processed again
-  [without end](embedding.md#errors). `run_tasks` and `StreamsApplication` name the record in the
-  log. On the same member they process it again alone, after the records of other partitions are
-  committed. `polled` names each such pause
+| the member leaves the group. If the group has other members, its commit is refused, and the record
+  is processed again [without end](embedding.md#errors). `run_tasks` and `StreamsApplication` name
+  the record in the log. On the same member they process it again alone, after the records of other
+  partitions are committed. `polled` names each such pause
 | `TaskStores.process(..., slow=...)` holds it back; else it stops other partitions as well
-=======
-| the member leaves the group meanwhile. If the group has other members, its commit is refused, and
-  the record is processed again, here or by another member: without end, as in Kafka Streams, while
-  it takes so long. Each time its outputs are written again; state has its writes once. Raise the
-  limit above the time of the slowest record, make the function faster, or have the function leave
-  the record out. With `run_tasks` and `StreamsApplication` a warning names the record, at most once
-  a minute for each partition. From its second time in a process on it is an error with their
-  number, which `failures` of the assignor and `tell` have, too; other processes count for
-  themselves. With `polled` a warning names each such pause. Before such a record begins again on
-  the same member, the records of other partitions are processed and committed; then it is processed
-  alone
-| `TaskStores.process(..., slow=...)` holds it back; else such a record stops other partitions, too
->>>>>>> m39a
 
 partitions are revoked while records of them are kept
 | the records are dropped, and read again if the partition comes back

@@ -245,7 +245,7 @@ def test_only_a_fatal_error_says_that_the_member_cannot_go_on(
 
 
 def test_a_consumer_of_another_client_is_refused_with_its_own_adapter():
-    with pytest.raises(ConfigError, match=r"object is no Consumer .*adapters\.kafka_python"):
+    with pytest.raises(ConfigError, match=r"object is not a Consumer .*adapters\.kafka_python"):
         run_tasks(object(), None, print)
 
 
