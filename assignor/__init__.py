@@ -85,11 +85,11 @@ if not TYPE_CHECKING:  # otherwise a type checker accepts every name
 
         A name of `MOVED` raises a DeprecationWarning.
         """
-        if name.startswith("_"):
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if name in _LATE:
             return getattr(importlib.import_module(_LATE[name]), name)
-        found = getattr(importlib.import_module("assignor.public"), name, None)
+        found = None
+        if not name.startswith("_"):
+            found = getattr(importlib.import_module("assignor.public"), name, None)
         if found is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if name in MOVED:
@@ -102,4 +102,4 @@ if not TYPE_CHECKING:  # otherwise a type checker accepts every name
 
     def __dir__() -> list[str]:
         """Return all names, also those that are not loaded."""
-        return sorted({*globals(), *__all__})
+        return sorted({*globals(), *__all__, *_LATE})

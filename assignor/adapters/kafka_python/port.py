@@ -109,8 +109,8 @@ class KafkaPythonPort:
     def drop_assignment(self) -> None:
         """Have all partitions that come back read from their committed offsets.
 
-        As other clients do in an eager rebalance: listeners that were told that their tasks are
-        revoked have dropped what is not committed. kafka-python 3 keeps the positions.
+        As other clients do in an eager rebalance: a listener whose tasks are revoked drops what is
+        not committed. kafka-python 3 keeps the positions.
         """
         self._coordinator._subscription.assign_from_subscribed([])  # noqa: SLF001 no public way
         begins_of(self._consumer()).clear()

@@ -162,7 +162,7 @@ class Driver:
         self.timer.begin_join()
         self.warnings.begin_join()
         self.member.begin_join()
-        self._poll_levels(())
+        self._take_levels()
         self.reporter.guarded(lambda: self._give_up(is_lost=self._is_lost))
         before = self.member.last_bytes
         self.reporter.guarded(self._write_subscription)
@@ -175,10 +175,10 @@ class Driver:
                 raise MemberRefused(f"no join: the subscription cannot be written: {why}")
         return self.member.last_bytes
 
-    def _poll_levels(self, group: Sequence[GroupMember]) -> None:
-        """Take in what polls found; of a group that this member leads, minimums may be raised."""
+    def _take_levels(self) -> None:
+        """Take in what polls found; no minimum is raised until the group is decided about."""
         if self.levels is not None:
-            self.levels.leads(generation_support(group))
+            self.levels.leads(())
             self.member.levels_polled(self.levels.found)
             self.member.topology.adopt(self.levels.reached)
 
@@ -254,7 +254,7 @@ class Driver:
             TaskAssignmentError: the topology does not fit the topics; the message says how.
         """
         self.member.begin_lead()
-        self._poll_levels(())
+        self._take_levels()
         began_s = time.perf_counter()
         with self.reporter.leading():
             known = self.member.known_subtopologies
