@@ -252,6 +252,7 @@ class Cluster:
     def delete_records(self, number, count):
         """Delete the first records, as retention does."""
         shorten(self.parts[number], count)
+        self._note_ends()
 
     def delete_topic(self):
         """Delete the topic, and with it the offsets of the group."""
