@@ -167,6 +167,7 @@ class Run(OtherMember):
             raise Endless(f"{_POLLS} polls")
         if self.events:
             self.events.pop(0)(self)
+            self.skip_unfound()
         elif not self.is_over and self.assigned != self.everything:
             self.rebalance(self.everything)
         elif self.healing:
