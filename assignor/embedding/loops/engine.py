@@ -101,12 +101,10 @@ class Engine:
                 if not is_measured and not self._given.is_held:
                     self.read_again()
                 self._before = None
-        except GeneratorExit:
-            if not self._is_handed_over:
+        except BaseException as error:
+            # One that leaves the loop while it has a batch has processed it.
+            if not (self._is_handed_over and isinstance(error, GeneratorExit)):
                 self.read_again()
-            raise
-        except BaseException:
-            self.read_again()
             raise
 
     def _poll(self, size: int | None, *, waits: bool) -> Steps[Batch]:
