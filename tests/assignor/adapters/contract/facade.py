@@ -224,6 +224,10 @@ class FacadePolled(FacadeTasks):
         The facade knows it from its first poll without records, or a second after its first one.
         """
 
+    def shut_down(self):
+        """Stop: it is for the application to ask the assignor."""
+        self.stop()
+
     def commit(self, message):
         with suppress(KafkaException):  # another member has the partition, or no broker answers
             self.consumer.commit(message=message, asynchronous=False)
