@@ -275,8 +275,8 @@ class Run(OtherMember):
             self.assigned, self.passed_here = self.everything, set()
             self.start()
             self._run_member()
-            told = [error for _, error in self.raised]
-            if lost := [each for each in self.booms if each not in told]:
+            raised = [error for _, error in self.raised]
+            if lost := [each for each in self.booms if each not in raised]:
                 self.broken.append(f"swallowed: {lost}")
             self.end()
             if not self.is_over:
