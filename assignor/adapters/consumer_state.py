@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from assignor.embedding.loops import BrokerWaits, DeletedTopics
+from assignor.embedding.loops import BrokerWaits, DeletedTopics, InputWatch
 
 _Result = TypeVar("_Result")
 
@@ -14,6 +14,17 @@ _Result = TypeVar("_Result")
 def deleted_topics(coordinator: object) -> DeletedTopics:
     """Return what names the topics that are gone for a consumer."""
     return _kept(coordinator, "deleted_topics", DeletedTopics)
+
+
+def input_watch(coordinator: object, reset: str) -> InputWatch:
+    """Return what knows of which topics the positions of a consumer are, also in later loops.
+
+    Args:
+        coordinator: of the consumer.
+        reset: `auto_offset_reset` of the consumer, as far as its loops have to do it.
+    """
+    new = partial(InputWatch, reset, deleted_topics(coordinator))
+    return _kept(coordinator, "input_watch", new)
 
 
 def broker_waits(coordinator: object) -> BrokerWaits:

@@ -18,13 +18,12 @@ from math import inf
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from assignor.adapters.consumer_state import application_pauses, deleted_topics
+from assignor.adapters.consumer_state import application_pauses, input_watch
 from assignor.adapters.membership import EmbeddedMember
 from assignor.adapters.poll_arguments import check_member, is_closed
 from assignor.adapters.threads import LOOP_END
 from assignor.embedding import Handler, RunningTasks, TaskStores, error_text
 from assignor.embedding.loops import (
-    InputWatch,
     PolledBatch,
     PollLoop,
     Steps,
@@ -126,7 +125,7 @@ class GroupConsumer:
         begun: MutableMapping[Any, int],
         reset: str,
     ) -> None:
-        self.input = InputWatch(reset, deleted_topics(getattr(consumer, "_coordinator", None)))
+        self.input = input_watch(getattr(consumer, "_coordinator", None), reset)
         self.consumer = consumer
         self.assignor = assignor
         self.timeout_ms = timeout_ms

@@ -118,9 +118,13 @@ class InputFacts:
 
     @property
     def has_no_begin(self) -> bool:
-        """Whether no committed offset says where reading begins: none is in the topic."""
-        at = self.committed
-        return self.is_taken_over and (at is None or not self.log.start <= at <= self.log.end)
+        """Whether no committed offset says where reading begins: none is in the topic.
+
+        Nor does that of a member, before the state has any record of a topic that was made anew.
+        """
+        at, is_former = self.committed, self.at is not None and self.is_anew and self.is_members
+        is_in_topic = at is not None and self.log.start <= at <= self.log.end
+        return self.is_taken_over and (is_former or not is_in_topic)
 
     def once_a_topic(self, logged: set[UUID | None]) -> "InputFacts":
         """Return the facts, with `is_logged` if a line names a topic that was made anew already.

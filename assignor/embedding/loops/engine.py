@@ -92,9 +92,12 @@ class Engine:
                 loop.delivered(sum(map(len, batch.values())) if is_measured else None)
                 if (yield from self._ends(self._drop_former(batch), Step.POLL)):
                     return
-                settled = client.input.take_settled()
                 self._given = PolledBatch(
-                    self._polled or {}, client.positions(), settled, loop.wait_s
+                    self._polled or {},
+                    client.positions(),
+                    client.input.take_settled(),
+                    loop.wait_s,
+                    client.input.topic_ids,
                 )
                 if (yield from deliver(self._given)):
                     return

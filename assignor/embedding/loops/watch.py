@@ -27,6 +27,7 @@ class PolledBatch(dict[Any, Any]):
         settled: partitions that were sought since the last batch, because of lost positions and
             new topics -> whether the log says so.
         wait_s: how long its processing may wait for a broker at most.
+        topic_ids: topic -> id of the topic that its records are of, where that is known.
         is_held: state stores keep the records, so that they need not be read again.
     """
 
@@ -36,9 +37,11 @@ class PolledBatch(dict[Any, Any]):
         positions: Mapping[Any, int],
         settled: Mapping[TopicPartition, bool] = MappingProxyType({}),
         wait_s: float = inf,
+        topic_ids: Mapping[str, UUID] = MappingProxyType({}),
     ) -> None:
         super().__init__(records)
         self.wait_s = wait_s
+        self.topic_ids = topic_ids
         self.positions = positions
         self.settled = settled
         self.is_held = False
@@ -76,14 +79,15 @@ class InputWatch:
     Attributes:
         deleted: as given.
         resets: whether lost positions are settled here; else the error of the client stands.
+        topic_ids: topic -> id of the topic that its positions are of, where that is known.
     """
 
     def __init__(self, reset: str, deleted: DeletedTopics | None = None) -> None:
         self.deleted = deleted or DeletedTopics()
         self.resets = reset in _RESETS
         self._reads_latest = reset == "latest"
-        # Topic -> id of the topic that its positions are of; those that are not assigned now.
-        self._ids: dict[str, UUID] = {}
+        self.topic_ids: dict[str, UUID] = {}
+        # Topics that are not assigned now.
         self._released: set[str] = set()
         # Topic that the client does not find -> since when.
         self._missing_s: dict[str, float] = {}
@@ -126,9 +130,9 @@ class InputWatch:
         anew = set()
         for topic in topics:
             found = ids.get(topic)
-            if found is not None and self._ids.setdefault(topic, found) != found:
+            if found is not None and self.topic_ids.setdefault(topic, found) != found:
                 anew.add(topic)
-        self._released = (self._released & anew) | (self._ids.keys() - topics)
+        self._released = (self._released & anew) | (self.topic_ids.keys() - topics)
         return sorted(each for each in assigned if each[0] in anew)
 
     def settle(
@@ -158,7 +162,7 @@ class InputWatch:
                 log=LogRange(*ranges[each], ids.get(topic)),
                 at=at,
                 committed=None if each in uncommitted else at,
-                known_id=self._ids.get(topic),
+                known_id=self.topic_ids.get(topic),
                 was_released=topic in self._released,
                 is_truncated=each in truncated,
                 divergent=truncated.get(each),
@@ -167,6 +171,6 @@ class InputWatch:
             found[each] = settle(facts.once_a_topic(self._logged)) or 0
             self._settled[facts.partition] = decide_input(facts).says != ""
         settled = {topic for topic, *_ in lost}
-        self._ids |= {topic: now for topic in settled if (now := ids.get(topic)) is not None}
+        self.topic_ids |= {topic: now for topic in settled if (now := ids.get(topic)) is not None}
         self._released -= settled
         return found

@@ -34,6 +34,7 @@ class InputOffsets:
     Attributes:
         settled: input partitions that were sought, whose state is to be compared again -> whether
             the log says why.
+        topic_ids: topic -> id of the topic that the records are of, where that is known.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class InputOffsets:
         self._inputs: PartitionsByTask = {}
         self._returned: dict[Any, int] = {}
         self.settled: dict[TopicPartition, bool] = {}
+        self.topic_ids: Mapping[str, UUID] = {}
         self._made_anew: set[UUID | None] = set()
 
     def take_over(
@@ -158,7 +160,9 @@ class InputOffsets:
                 if facts.has_no_begin and now.log.start <= at <= now.log.end:
                     self._held.read_from(partition, at)
             if now.log.topic_id is not None:
-                ids[partition.topic] = now.log.topic_id
+                # Nothing was compared: the first records may be those of a former topic.
+                former = None if partition in inputs else self.topic_ids.get(partition.topic)
+                ids[partition.topic] = former or now.log.topic_id
         copy.commit = replace(copy.commit, inputs=inputs, topic_ids=ids)
 
     def processed(self, partition: TopicPartition) -> None:

@@ -176,6 +176,7 @@ class TaskStores(RunningTasks):
         # Records of the batch are those of the assignment after these revocations.
         self._held.hold(batch)
         self._input.settled.update(getattr(batch, "settled", {}))
+        self._input.topic_ids = getattr(batch, "topic_ids", {})
         self._processing.slow.begin(slow, are_committed=are_committed)
         with self.work.noting_waits(batch, self._pending), self._noting_copies():
             self._follow_assignment()

@@ -195,6 +195,7 @@ class Cluster:
         refusals: errors of the next commits; None: no answer until its time is over.
         silent_until_s: until when the coordinator does not answer.
         values: all that were ever written and can be read -> incarnation, partition and offset.
+        former_ends: number -> highest end of the topics before this one.
         markers: places of control records of transactions, which clients pass.
         shown: number -> incarnation that a client was last shown, by the topic's id or an error.
             Records are fetched and offsets committed by name: till then no client can know.
@@ -206,7 +207,7 @@ class Cluster:
         self.parts = {number: PartitionLog(1 << 20) for number in range(partitions)}
         self.fetch_errors, self.fetch_failures = {}, []
         self.refusals, self.silent_until_s = [], 0.0
-        self.values, self.markers = {}, set()
+        self.values, self.markers, self.former_ends = {}, set(), Counter()
         # Of `Access` of the state stores.
         self.logs, self.outputs, self.committed = defaultdict(Log), Counter(), {}
         self.is_members, self.topic_ids = True, {TOPIC: self.topic_id}
@@ -257,6 +258,7 @@ class Cluster:
     def delete_records(self, number, count):
         """Delete the first records, as retention does."""
         shorten(self.parts[number], count)
+        self._note_ends()
 
     def delete_topic(self):
         """Delete the topic, and with it the offsets of the group."""
@@ -267,6 +269,8 @@ class Cluster:
     def make_anew(self, *values):
         """Create the topic, another one if it exists, with these records in its partition 0."""
         self.incarnation, self.exists = self.incarnation + 1, True
+        for number, log in self.parts.items():
+            self.former_ends[number] = max(log.end_offset, self.former_ends[number])
         self.parts = {number: PartitionLog(1 << 20) for number in self.parts}
         self.topic_ids = {TOPIC: self.topic_id}
         self.committed.clear()

@@ -218,7 +218,6 @@ def topic_made_anew(run):
 
 def _made_anew(run):
     run.cluster.make_anew(b"h")
-    run.anew_known_s = run.clock.monotonic() + METADATA_S
     _skip_unknown(run)
 
 

@@ -78,11 +78,10 @@ class Run(OtherMember):
         self.faults = {}  # what lasts -> since when
         self.skipped, self.passed_here, self.settling_s = set(), set(), None
         self.slept_s = 0.0
-        # Number -> topic that an answer had shown before the last poll; records of a later one that
-        # were processed as if they were of that one, and are again once it is found.
-        self.shown, self.early = {}, set()
-        # When every client knows by its metadata that this has happened: it then reads it again.
-        self.anew_known_s = 0.0
+        # Number -> topic that an answer had shown before the last poll, and before the one before
+        # it; records of a later one that were processed as if they were of that one, and are again
+        # once it is found.
+        self.shown, self.known, self.early = {}, {}, set()
         # Whether a broker has left a request of the group unanswered.
         self.is_unanswered = False
         self.longest_s, self.polled_s = 0.0, 0.0
@@ -166,7 +165,8 @@ class Run(OtherMember):
 
     def before_poll(self):
         """Let the next event happen, or end once everything is processed."""
-        self.polls, self.shown = self.polls + 1, dict(self.cluster.shown)
+        self.polls += 1
+        self.known, self.shown = self.shown, dict(self.cluster.shown)
         now_s = self.clock.monotonic()
         between_s = now_s - self.polled_s
         if self.has_slices and self.polled_s and self.longest_s < INTERVAL_S < between_s:
@@ -178,6 +178,7 @@ class Run(OtherMember):
             raise Endless(f"{_POLLS} polls")
         if self.events:
             self.events.pop(0)(self)
+            self.skip_unfound()
         elif not self.is_over and self.assigned != self.everything:
             self.rebalance(self.everything)
         elif self.healing:
@@ -322,7 +323,8 @@ class Run(OtherMember):
             self.broken.append(f"unreadable: {where} was passed over already")
             return False
         self.passed.add(where)
-        if self.clock.monotonic() >= self.anew_known_s:
+        # A client that learns only later of a topic made anew reads it again.
+        if self.known.get(error.partition) == self.cluster.incarnation:
             self.passed_here.add(where)
         if TopicPartition(TOPIC, error.partition) in self.assigned:
             self.seek(error.partition, error.offset + 1)

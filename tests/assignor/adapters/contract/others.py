@@ -1,5 +1,6 @@
 """Another member of the same group, what has to be processed and committed, and the state."""
 
+from collections import Counter
 from types import SimpleNamespace
 
 from assignor import TaskStores
@@ -105,6 +106,12 @@ class OtherMember:
         if (value := self._at(number, offset)) is None:
             return (self.cluster.incarnation, number, offset) in self.passed | self.cluster.markers
         return value in self.finished | self.skipped
+
+    def skip_unfound(self):
+        """Skip records of a new topic behind which a client that knows no ids may read on."""
+        ends = Counter() if self.has_ids else self.cluster.former_ends
+        found = self.cluster.values.items()
+        self.skipped |= {v for v, (i, number, at) in found if i > 1 and at < ends[number]}
 
     # Other members
 

@@ -93,6 +93,16 @@ def test_a_topic_made_anew_while_its_task_runs_is_processed_whole(cluster, owner
     assert len(lines(caplog)) == 1
 
 
+def test_the_first_records_of_a_state_may_be_those_of_a_former_topic(member, cluster):
+    cluster.topic_ids, cluster.ends, made = {"orders": NEW}, {ORDERS: 4}, member()
+    made.assign()
+    process(made, 0, 0)
+    for first, end, settled, known in ((0, 10, {}, OLD), (0, 4, {ORDERS: True}, NEW)):
+        batch = PolledBatch({ORDERS: rows(first, end)}, {}, settled, topic_ids={"orders": known})
+        made.stores.process(batch, made.count)
+    assert handled(made) == 14
+
+
 @pytest.mark.parametrize("is_logged", [False, True])
 def test_a_topic_made_anew_is_one_warning_for_its_position_and_its_state(
     cluster, owner, caplog, is_logged
