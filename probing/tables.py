@@ -1,23 +1,47 @@
 """Reading of the TOML files that hold what differs by release.
 
-Each reader gives the form of its file, so that a misspelled key, a missing one or a value of
-another type is an error when the file is loaded, with file, row and key.
+Each reader gives the form of its file, so that a misspelled key, a missing one, a value of another
+type, or a row that contradicts another is an error when the file is loaded, with file, row and key.
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pkgutil import get_data
 from typing import Any, TypeAlias
 
-Form: TypeAlias = "type | Sequence[Form | str] | Mapping[str, Form]"
+Form: TypeAlias = "type | Sequence[Form | str] | Mapping[str, Form] | Where"
 """What a value of a file has to be.
 
-A type: a value of it. A list of one form: a list of such values. A tuple of texts: one of them. A
-mapping: a table with these keys; a key that ends with "?" may be absent, and "*" stands for any
-key.
+A type: a value of it; a text is not blank. A list of one form: a list of such values. A tuple of
+texts: one of them. A mapping: a table with these keys, checked in this order; a key that ends with
+"?" may be absent, and "*" stands for any key.
 """
 
-_NAMES = ("name", "id", "claim", "series", "version", "number", "since")  # of rows, best first
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A form of whose values more is demanded.
+
+    Attributes:
+        form: the form, which is checked first.
+        problem_of: given a value and all tables of the file, returns what is wrong, or "".
+    """
+
+    form: Form
+    problem_of: Callable[[Any, Mapping[str, Any]], str]
+
+
+_NAMES = (
+    "name",
+    "id",
+    "claim",
+    "series",
+    "version",
+    "number",
+    "since",
+    "release",
+)  # of rows, best first
 
 
 class TableError(ValueError):
@@ -46,19 +70,28 @@ def read_table(package: str, name: str, form: Mapping[str, Form]) -> dict[str, A
         tables = tomllib.loads(data.decode())
     except ValueError as error:  # of bytes that are not UTF-8 as well
         raise TableError(f"{path}: {error}") from error
-    _check(tables, form, path)
+    _check(tables, form, path, None)
+    _check(tables, form, path, tables)
     return tables
 
 
-def _check(value: object, form: Form, where: str) -> None:
+def _check(value: object, form: Form, where: str, tables: Mapping[str, Any] | None) -> None:
     """Check a value and all values in it; `where` names it.
+
+    Without the tables of the file, what a `Where` demands is not checked: it may read any of them.
 
     Raises:
         TableError: the first value that does not have its form.
     """
+    if isinstance(form, Where):
+        _check(value, form.form, where, tables)
+        if tables is not None and (problem := form.problem_of(value, tables)):
+            raise TableError(f"{where}: {problem}")
+        return
     if isinstance(form, type):
-        is_right = type(value) is form  # a bool is no number
-        wanted = f"of type {form.__name__}"
+        is_right = type(value) is form and value != ""  # a bool is no number
+        is_right = is_right and not (isinstance(value, str) and value.isspace())
+        wanted = f"of type {form.__name__}" + (", and not blank" if form is str else "")
     elif isinstance(form, Mapping):
         is_right, wanted = isinstance(value, dict), "a table"
     elif isinstance(form, tuple):
@@ -68,21 +101,75 @@ def _check(value: object, form: Form, where: str) -> None:
     if not is_right:
         raise TableError(f"{where}: {value!r} has to be {wanted}")
     if isinstance(form, Mapping) and isinstance(value, dict):
-        _check_keys(value, form, where)
+        _check_keys(value, form, where, tables)
     elif isinstance(form, list) and isinstance(value, list):
         for number, item in enumerate(value, 1):
-            _check(item, form[0], f"{where}, {_row(item, number)}")
+            _check(item, form[0], f"{where}, {_row(item, number)}", tables)
 
 
-def _check_keys(row: dict[str, object], form: Mapping[str, Form], where: str) -> None:
+def _check_keys(
+    row: dict[str, object], form: Mapping[str, Form], where: str, tables: Mapping[str, Any] | None
+) -> None:
     known = {key.removesuffix("?"): of for key, of in form.items()}
-    for key, value in row.items():
-        if key not in known and "*" not in known:
-            choices = ", ".join(sorted(known))
-            raise TableError(f"{where}: unknown key {key!r}; choose from {choices}")
-        _check(value, known.get(key, known.get("*", str)), f"{where}, {key}")
+    if unknown := [key for key in row if key not in known and "*" not in known]:
+        choices = ", ".join(sorted(known))
+        raise TableError(f"{where}: unknown key {unknown[0]!r}; choose from {choices}")
     if lacking := [key for key in form if key not in {*row, "*"} and not key.endswith("?")]:
         raise TableError(f"{where}: key {lacking[0]!r} is missing")
+    for key in sorted(row, key=[*known].index) if "*" not in known else row:
+        _check(row[key], known.get(key, known.get("*", str)), f"{where}, {key}", tables)
+
+
+def rows_of(form: Form, *identity: str, rises: Callable[[Any], Any] | None = None) -> Where:
+    """Return the form of a table with rows, no two of which are the same in their identity.
+
+    Args:
+        form: the form of a row.
+        identity: keys; a row may lack some of them.
+        rises: given the value of the first key, returns what increases from row to row.
+    """
+
+    def problem_of(rows: list[dict[str, Any]], _: Mapping[str, Any]) -> str:
+        if not rows:
+            return "no row is there"
+        seen: dict[tuple[object, ...], int] = {}
+        for number, row in enumerate(rows, 1):
+            own = tuple(str(row.get(key, "")) for key in identity)
+            if own in seen:
+                return f"{_row(row, number)} repeats {', '.join(identity)} of row {seen[own]}"
+            seen[own] = number
+            if rises and number > 1:
+                last, this = (rises(item[identity[0]]) for item in rows[number - 2 : number])
+                if last >= this:
+                    return f"{_row(row, number)}: {identity[0]} is not above that of the row before"
+        return ""
+
+    return Where([form], problem_of)
+
+
+def all_or_none(form: Form, *keys: str) -> Where:
+    """Return the form of a row that has all of these keys or none of them."""
+
+    def problem_of(row: dict[str, Any], _: Mapping[str, Any]) -> str:
+        lacking = [key for key in keys if key not in row]
+        if lacking in ([], [*keys]):
+            return ""
+        given = next(key for key in keys if key in row)
+        return f"key {lacking[0]!r} is missing, which a row with {given!r} needs"
+
+    return Where(form, problem_of)
+
+
+def of_length(form: Form, least: int, most: int | None = None) -> Where:
+    """Return the form of a list with at least, and at most, so many values."""
+
+    def problem_of(value: list[Any], _: Mapping[str, Any]) -> str:
+        if least <= len(value) and (most is None or len(value) <= most):
+            return ""
+        wanted = f"{least}" if least == most else f"{least} or more"
+        return f"{value!r} has to have {wanted} values"
+
+    return Where([form], problem_of)
 
 
 def _row(item: object, number: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from probing.features.levels import FeatureError, LevelRange
 from probing.features.table import Feature, FeatureTable, Level
-from probing.tables import read_table
+from probing.tables import Form, Where, of_length, read_table, rows_of
 
 METADATA_VERSION: Final = "metadata.version"
 CONTROLLERS_REGISTER_SINCE: Final = 15
@@ -17,29 +17,61 @@ CONTROLLERS_REGISTER_SINCE: Final = 15
 
 _LEVELS_ARE_LOGGED_SINCE: Final = 4
 
+
+def _problem_of_level(levels: Mapping[str, int], tables: Mapping[str, Any]) -> str:
+    known = {row["name"]: len(row["levels"]) for row in tables["feature"]}
+    for name, level in levels.items():
+        if not 1 <= level <= known.get(name, 0):
+            return f"{name} {level} is not a level of [[feature]]"
+    return ""
+
+
+def _problem_of_range(ends: list[int], tables: Mapping[str, Any]) -> str:
+    numbers = [row["number"] for row in tables["metadata"]]
+    if ends[0] in numbers and ends[1] in numbers and ends[0] <= ends[1]:
+        return ""
+    return f"{ends!r} are not the lowest and the highest of levels of [[metadata]]"
+
+
+def _problem_of_series(name: str, tables: Mapping[str, Any]) -> str:
+    if name.partition("-")[0] in [row["series"] for row in tables["release"]]:
+        return ""
+    return f"{name!r} is not of a series of [[release]]"
+
+
+def _problem_of_number(number: int, tables: Mapping[str, Any]) -> str:
+    is_known = number in [row["number"] for row in tables["metadata"]]
+    return "" if is_known else f"{number} is not a level of [[metadata]]"
+
+
+_LEVELS: Final = Where({"*": int}, _problem_of_level)
+_OF_SERIES: Final = Where(str, _problem_of_series)
+_RELEASE: Final[dict[str, Form]] = {
+    "series": str,
+    "metadata": Where(of_length(int, 2, 2), _problem_of_range),
+    "others?": _LEVELS,
+}
+_METADATA: Final[dict[str, Form]] = {
+    "number": int,
+    "name": _OF_SERIES,
+    "compatible_back": bool,
+    "changed": str,
+    "defaults?": _LEVELS,
+}
+_FEATURE: Final[dict[str, Form]] = {
+    "name": str,
+    "governs": str,
+    "can_be_lowered?": bool,
+    "needs_metadata?": Where(int, _problem_of_number),
+    "levels": of_length({"release": _OF_SERIES, "changed": str}, 1),
+}
 _DATA: Final = read_table(
     "probing.features",
     "kafka_levels.toml",
     {
-        "release": [{"series": str, "metadata": [int], "others?": {"*": int}}],
-        "metadata": [
-            {
-                "number": int,
-                "name": str,
-                "compatible_back": bool,
-                "changed": str,
-                "defaults?": {"*": int},
-            }
-        ],
-        "feature": [
-            {
-                "name": str,
-                "governs": str,
-                "can_be_lowered?": bool,
-                "needs_metadata?": int,
-                "levels": [{"release": str, "changed": str}],
-            }
-        ],
+        "release": rows_of(_RELEASE, "series"),
+        "metadata": rows_of(_METADATA, "number", rises=int),
+        "feature": rows_of(_FEATURE, "name"),
     },
 )
 

@@ -5,46 +5,112 @@ listed per release. (Kafka keeps five lists by hand; for that reason 3.5.0 crash
 it accepts.) Each row of the file names its source.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
 from probing.releases.behaviour import LeaderModel, MemberModel
-from probing.tables import Form, read_table
+from probing.tables import Form, Where, all_or_none, of_length, read_table, rows_of
 
 _Model = TypeVar("_Model", LeaderModel, MemberModel)
+
+
+def _order_of(name: str) -> tuple[int, ...] | None:
+    """Return the numbers of a series or patch, None if it is not written as one."""
+    parts = name.split(".")
+    numbers = tuple(int(part) for part in parts if part.isascii() and part.isdigit())
+    return numbers if ".".join(map(str, numbers)) == name else None
+
+
+def _problem_of_patches(patches: Mapping[str, list[int]], _: Mapping[str, Any]) -> str:
+    orders = [_order_of(series) for series in patches]
+    for series, order, last in zip(patches, orders, [(), *orders], strict=False):
+        if order is None or (last is not None and order <= last):
+            return f"{series!r} is not a series above the one before"
+        if not patches[series] or patches[series] != [*range(len(patches[series]))]:
+            return f"{series}: {patches[series]!r} has to be every patch from 0"
+    return "" if patches else "no series is there"
+
+
+def _problem_of_release(name: str, tables: Mapping[str, Any]) -> str:
+    series, _, patch = name.rpartition(".")
+    if patch in map(str, tables["patches"].get(series, ())):
+        return ""
+    return f"{name!r} is not a release of [patches]"
+
+
+def _problem_of_series(name: str, tables: Mapping[str, Any]) -> str:
+    return "" if name in tables["patches"] else f"{name!r} is not a series of [patches]"
+
+
+def _history(form: Form) -> Where:
+    """Return the form of rows each of which holds until the next; the first for all before it."""
+    rows = rows_of(form, "since", rises=_order_of)
+
+    def problem_of(value: list[dict[str, Any]], tables: Mapping[str, Any]) -> str:
+        series, patches = next(iter(tables["patches"].items()))
+        first = f"{series}.{patches[0]}"
+        if value and value[0]["since"] != first:
+            return f"row 1 (since {value[0]['since']}) has to start at {first}"
+        return rows.problem_of(value, tables)
+
+    return Where(rows.form, problem_of)
+
+
+def _problem_of_native(version: int, tables: Mapping[str, Any]) -> str:
+    known = [row["version"] for row in tables["native_version"]]
+    return "" if version in known else f"{version} is not a version of [[native_version]]"
+
+
+_RELEASE: Final = Where(str, _problem_of_release)
+_IN_SERIES: Final = Where(str, _problem_of_series)
 _SHOWN: Final[dict[str, Form]] = {"source": str, "shown?": str}
 _CLAIMED: Final[dict[str, Form]] = {"source": str, "claims?": [str]}
-_SINCE: Final[dict[str, Form]] = {"since": str, "only_in?": str, **_SHOWN}
+_SINCE: Final[dict[str, Form]] = {"since": _RELEASE, "only_in?": _IN_SERIES, **_SHOWN}
+_VERSION: Final[dict[str, Form]] = {"version": int, "what": str, "native_start?": int}
+_UPGRADE_FROM: Final[dict[str, Form]] = {**_SINCE, "first?": _IN_SERIES, "last?": _IN_SERIES}
+_FORMAT: Final[dict[str, Form]] = {
+    "name": str,
+    "use": str,
+    "exists_since": _RELEASE,
+    "changed_in": _RELEASE,
+    "needs_reset?": bool,
+    "reads_former_since?": _RELEASE,
+    "former_is_restored?": bool,
+    "last_old_series?": _IN_SERIES,
+    "honoured_since?": _RELEASE,
+    "what": str,
+    **_CLAIMED,
+}
+_ISSUE: Final[dict[str, Form]] = {
+    "id": str,
+    "since": _RELEASE,
+    "fixed_in": of_length(_RELEASE, 1),
+    "summary": str,
+    "source": str,
+}
+_CRASHING: Final[dict[str, Form]] = {"since": _RELEASE, "until_last": _RELEASE, "value": _IN_SERIES}
+_CHANGED: Final[dict[str, Form]] = {"since": _RELEASE, "what": str, **_CLAIMED}
+_NATIVE: Final = Where(int, _problem_of_native)
 RELEASE_TABLES: Final = read_table(
     "probing.releases",
     "releases.toml",
     {
-        "patches": {"*": [int]},
-        "version": [{"since": str, "version": int, "what": str, "native_start?": int, **_SHOWN}],
-        "native_version": [{"version": int, "readable_since": int, "summary": str}],
-        "native_release": [{"name": str, "native_versions": [int], "summary": str}],
-        "leader": [{**_SINCE, "model": tuple(LeaderModel.__members__)}],
-        "member": [{**_SINCE, "model": tuple(MemberModel.__members__)}],
-        "upgrade_from": [{**_SINCE, "first?": str, "last?": str}],
-        "crashing_value": [{"since": str, "until_last": str, "value": str, "why": str, **_CLAIMED}],
-        "format": [
-            {
-                "name": str,
-                "use": str,
-                "exists_since": str,
-                "changed_in": str,
-                "needs_reset?": bool,
-                "reads_former_since?": str,
-                "former_is_restored?": bool,
-                "last_old_series?": str,
-                "honoured_since?": str,
-                "what": str,
-                **_CLAIMED,
-            }
-        ],
-        "one_way_format": [{"since": str, "what": str, **_CLAIMED}],
-        "former_answer": [{"since": str, "what": str, **_CLAIMED}],
-        "issue": [{"id": str, "since": str, "fixed_in": [str], "summary": str, "source": str}],
+        "patches": Where({"*": [int]}, _problem_of_patches),
+        "version": _history({"since": _RELEASE, **_VERSION, **_SHOWN}),
+        "native_version": rows_of(
+            {"version": int, "readable_since": int, "summary": str}, "version", rises=int
+        ),
+        "native_release": rows_of(
+            {"name": str, "native_versions": of_length(_NATIVE, 1), "summary": str}, "name"
+        ),
+        "leader": _history({**_SINCE, "model": tuple(LeaderModel.__members__)}),
+        "member": _history({**_SINCE, "model": tuple(MemberModel.__members__)}),
+        "upgrade_from": _history(all_or_none(_UPGRADE_FROM, "first", "last")),
+        "crashing_value": rows_of({**_CRASHING, "why": str, **_CLAIMED}, "since", "value"),
+        "format": rows_of(all_or_none(_FORMAT, "last_old_series", "honoured_since"), "name"),
+        "one_way_format": rows_of(_CHANGED, "since", rises=_order_of),
+        "former_answer": rows_of(_CHANGED, "since", rises=_order_of),
+        "issue": rows_of(_ISSUE, "id"),
     },
 )
 PATCHES_BY_SERIES: Final[dict[str, tuple[int, ...]]] = {

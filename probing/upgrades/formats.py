@@ -7,10 +7,18 @@ the experiments of `experiments.toml` that ran it.
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from probing.releases import RELEASE_TABLES
+from probing.releases import RELEASE_TABLES, RELEASES
+from probing.releases.rows import PATCHES_BY_SERIES
 from probing.tables import Form, read_table
 
-_RESULT: Final[dict[str, Form]] = dict.fromkeys(("claim", "old", "new", "pin", "seen"), str)
+_NAME: Final = tuple(release.name for release in RELEASES)
+_RESULT: Final[dict[str, Form]] = {
+    "claim": str,
+    "old": _NAME,
+    "new": _NAME,
+    "pin": ("", *PATCHES_BY_SERIES),
+    "seen": str,
+}
 _RESULTS: Final = read_table(
     "probing.releases", "experiments.toml", {"result?": [{**_RESULT, "as_expected": bool}]}
 ).get("result", [])

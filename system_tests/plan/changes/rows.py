@@ -4,7 +4,7 @@ from typing import Any, Final, NamedTuple
 
 from probing import Release, ReleaseError, find_release
 from probing import releases as data
-from probing.tables import Form, read_table
+from probing.tables import Form, of_length, read_table, rows_of
 from probing.upgrades import seen_with
 from system_tests.plan.changes.model import Of, ReleaseChange, Subject, When, Work
 from system_tests.plan.uses import Use
@@ -40,7 +40,7 @@ _USES: Final = [tuple(Use)]
 _CHANGE: Final[dict[str, Form]] = {
     "since": _RELEASE,
     "until?": _RELEASE,
-    "also?": [[_NO_RELEASE]],
+    "also?": [of_length(_NO_RELEASE, 2, 2)],
     "from_below?": _RELEASE,
     "of?": tuple(Of.__members__),
     "subject": tuple(Subject.__members__),
@@ -61,15 +61,20 @@ _CHANGE: Final[dict[str, Form]] = {
 _BROKERS: Final[dict[str, Form]] = {
     "since": _RELEASE,
     "refused?": str,
-    "assignor?": str,
+    "assignor?": ("sticky",),
     "streams_version?": int,
     "uses_offsets?": bool,
 }
-_STREAMS: Final = read_table(_FILES, "streams.toml", {"brokers": [_BROKERS], "change": [_CHANGE]})
+_ROWS: Final = rows_of(_CHANGE, "since", "subject", "what")
+_STREAMS: Final = read_table(
+    _FILES,
+    "streams.toml",
+    {"brokers": rows_of(_BROKERS, "since", rises=_RELEASE.index), "change": _ROWS},
+)
 
 _ANNOUNCED: Final[dict[str, Form]] = dict.fromkeys(("release", "what", "action", "source"), str)
 _CHANGES: Final = read_table(
-    _FILES, "changes.toml", {"change": [_CHANGE], "announced": [_ANNOUNCED]}
+    _FILES, "changes.toml", {"change": _ROWS, "announced": rows_of(_ANNOUNCED, "release", "what")}
 )
 
 CHANGES: Final = tuple(map(_change, _CHANGES["change"]))

@@ -57,6 +57,22 @@ def test_an_issue_has_one_row_and_a_sentence():
     assert all(issue.summary and issue.fixed_in for issue in data.ISSUES)
 
 
+def test_an_issue_begins_and_ends_where_its_tracker_and_the_tags_say():
+    """Stated a second time: a wrong number in a row is otherwise a plan that nobody questions."""
+    assert {issue.id: (issue.since, *issue.fixed_in) for issue in data.ISSUES} == {
+        "KAFKA-6054": ("0.10.0.0", "0.10.2.2", "0.11.0.3", "1.0.2", "1.1.1", "2.0.0"),
+        "KAFKA-5037": ("0.10.0.0", "2.1.0"),
+        "KAFKA-8649": ("2.0.0", "2.2.2", "2.3.1", "2.4.0"),
+        "KAFKA-8972": ("2.0.0", "2.4.0"),
+        "KAFKA-9821": ("2.4.0", "2.6.0"),
+        "KAFKA-9525": ("2.3.0", "2.6.0"),
+        "KAFKA-9568": ("2.3.0", "2.6.0"),
+        "KAFKA-10455": ("2.6.0", "2.6.1", "2.7.0"),
+        "KAFKA-14382": ("2.6.0", "3.3.2", "3.4.0"),
+        "upgrade.from=3.4": ("3.5.0", "3.5.2"),
+    }
+
+
 def test_every_published_patch_has_its_row():
     for patches in data.PATCHES_BY_SERIES.values():
         assert patches == tuple(range(len(patches)))
