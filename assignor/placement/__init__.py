@@ -1,4 +1,32 @@
-"""Placement of tasks on clients: group state, bands, standbys, movements, strategies."""
+"""Placement of tasks on clients: group state, bands, standbys, movements, strategies.
+
+What `high_availability` and `sticky` minimise, an earlier goal before all later ones:
+
+1. *Nothing cold*: stateful tasks that start on a client that is behind while another client is
+   caught up, or nearer by more than `acceptable.recovery.lag`. Exact: always 0 with
+   `high_availability` (`movements.actives_now`). `sticky` leaves this goal out.
+2. *Balance*: tasks outside a client's band, its share of the stateful tasks by threads, rounded
+   down or up; then the same for all active tasks (`bands`). Exact: always 0. With weights, the work
+   of the busiest client: within 4 % of a new placement, heaviest task first (`weights`).
+3. *Restores*: tasks whose final client is not caught up on them; then *hand-offs*, tasks that leave
+   the client that runs them; then records to restore (`actives`). Shortest paths of moves, one task
+   after another: not exact.
+4. *Racks*: traffic_cost x partitions read from another rack + non_overlap_cost x tasks that leave
+   their place, with the number of tasks of each client as above (`racks`). Exact up to 16 racks and
+   8,000 arcs of the graph; exchanges of two tasks beyond.
+5. *Standbys*: copies of a task that share tag values or racks though others are free; copies
+   outside the bands of actives and standbys together; copies to restore; their rack costs
+   (`standbys`). Copies are placed one after another, with exchanges: not exact.
+6. *Crashes*: survivors above 1.2 times the average load after one crash, in groups without tags and
+   racks (`standbys.failover_load`). Not exact, and only up to 6,000 copies.
+7. *Stateless moves*: stateless tasks that leave their client (`bands.place_stateless`). Exact
+   without racks and weights. It is last because such a move restores nothing.
+
+Goals 2 to 7 describe the final places. `movements.settle` makes the steps towards them, at most
+`max.warmup.replicas` copies at a time. At equal cost, tasks and copies stay where they are.
+
+docs/assignors.md has the measured price of what is not exact.
+"""
 
 from assignor.placement.actives import homes
 from assignor.placement.arrays import is_among
