@@ -136,6 +136,10 @@ class CheckedReader(confluent_kafka.Consumer):
             why = f"Failed to seek: no broker has told yet where {where} begins; try again later"
             raise refused(KafkaError._STATE, why)
 
+    def ends_look_up(self, partition: TopicPartition) -> None:
+        """Note that librdkafka has ended to look up where a partition begins, without a result."""
+        self._looks_up -= {partition}
+
     @in_turn
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
         """Return brokers and topics, as librdkafka does."""

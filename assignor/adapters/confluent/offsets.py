@@ -35,6 +35,11 @@ def partition_of(position: Position) -> TopicPartition:
     return TopicPartition(position.topic, position.partition)
 
 
+def place_of(message: Message) -> TopicPartition:
+    """Return the partition of a record, or of an error of a partition."""
+    return TopicPartition(message.topic() or "", message.partition() or 0)
+
+
 def checked_offsets(offsets: object) -> list[Position]:
     """Return given offsets.
 
@@ -115,6 +120,9 @@ class StoredOffsets:
     Args:
         reset: where a partition begins of which nothing is committed, as a logical offset;
             `OFFSET_INVALID`: librdkafka decides.
+
+    Attributes:
+        polled: partition -> where reading has begun since a poll emptied this.
     """
 
     def __init__(self, reset: int = OFFSET_INVALID) -> None:
@@ -122,6 +130,7 @@ class StoredOffsets:
         self._stored: dict[TopicPartition, Position] = {}
         self._committed: dict[TopicPartition, Position] = {}
         self._begun: dict[TopicPartition, Position] = {}
+        self.polled: dict[TopicPartition, int] = {}
         self._lock = threading.Lock()
 
     def store(self, offsets: Iterable[Position]) -> None:
@@ -164,7 +173,7 @@ class StoredOffsets:
         with self._lock:
             if position.offset in _COMMITTED:
                 position = self._committed.get(partition, position)
-            self._begun[partition] = position
+            self._note_begun(partition, position)
         return position
 
     def begun(self, partition: TopicPartition) -> int:
@@ -203,7 +212,11 @@ class StoredOffsets:
         """Note that a lost position has become this offset: lower ones are newer now."""
         self.forget([partition])
         with self._lock:
-            self._begun[partition] = Position(*partition, offset)
+            self._note_begun(partition, Position(*partition, offset))
+
+    def _note_begun(self, partition: TopicPartition, position: Position) -> None:
+        self._begun[partition] = position
+        self.polled[partition] = int(position.offset)
 
     def forget(self, partitions: Sequence[TopicPartition]) -> None:
         """Drop what is known of partitions that are read no more."""
@@ -249,6 +262,5 @@ def by_partition(messages: Iterable[Message]) -> dict[TopicPartition, list[Messa
     records: dict[TopicPartition, list[Message]] = {}
     for message in messages:
         if message.error() is None:
-            partition = TopicPartition(message.topic() or "", message.partition() or 0)
-            records.setdefault(partition, []).append(message)
+            records.setdefault(place_of(message), []).append(message)
     return records

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
+from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -139,6 +140,7 @@ class ConsumerLoop:
         self._max_records = max_records
         self._failure: Exception | None = None
         self.input = consumer._serving.input.watch
+        self._stored = consumer._commits.stored
 
     @property
     def is_closed(self) -> bool:
@@ -162,6 +164,7 @@ class ConsumerLoop:
             raise self._failure
         wait_s = self._timeout if waits else 0.0
         most = max_records or self._max_records
+        self._stored.polled.clear()
         messages = self._consumer.consume(most, wait_s)
         if any((error := each.error()) and error.code() == _LEFT for each in messages):
             # The loss of its tasks follows once it joins: nothing more of them is processed.
@@ -190,7 +193,7 @@ class ConsumerLoop:
         """
         read = [Position(*each) for each in sorted(self._consumer._serving.read)]
         found = self._consumer.position(read) if read else []
-        begun = self._consumer._commits.stored.begun
+        begun = self._stored.begun
         offsets = {
             (where := partition_of(p)): p.offset if p.offset >= 0 else begun(where) for p in found
         }
@@ -198,8 +201,9 @@ class ConsumerLoop:
 
     def begins(self, partitions: Collection[Any], before: Mapping[Any, int]) -> Mapping[Any, int]:
         """Return where these partitions are read again, as nobody has what was read of them."""
-        last = self._consumer._commits.stored.last({*partitions} - before.keys())
-        return {partition_of(each): each.offset for each in last}
+        last = self._stored.last({*partitions} - before.keys())
+        again = {p: at for p, at in self._stored.polled.items() if at < before.get(p, -inf)}
+        return {partition_of(each): each.offset for each in last} | again
 
     def ranges(self, partitions: Collection[Any]) -> Mapping[Any, tuple[int, int]]:
         """Return partition -> its first offset, and the one behind its last.

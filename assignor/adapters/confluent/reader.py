@@ -7,6 +7,7 @@ never connect again, and heartbeats of the member would keep partitions that nob
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from confluent_kafka import (
@@ -22,7 +23,7 @@ from kafka.errors import UnknownTopicOrPartitionError
 
 from assignor.adapters.confluent.errors import message_error
 from assignor.adapters.confluent.events import Call, Mailbox
-from assignor.adapters.confluent.offsets import StoredOffsets, by_partition, partition_of
+from assignor.adapters.confluent.offsets import StoredOffsets, by_partition, partition_of, place_of
 from assignor.adapters.confluent.processing import ConsumerLoop
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.processing import result_of
@@ -131,17 +132,21 @@ class ReaderInput:
         self._stored = stored
         self._lost: dict[TopicPartition, int | None] = {}
         self._looked_s = 0.0
-        # Partition -> (position that librdkafka tells by mistake, None: any; the right one), until
-        # something is returned of it.
-        self._mistaken: dict[TopicPartition, tuple[int | None, int]] = {}
+        # Partition -> (position that librdkafka tells by mistake, the right one), until a record is
+        # returned of it.
+        self._mistaken: dict[TopicPartition, tuple[int, int]] = {}
 
     def take(self, consumer: Any, messages: Sequence[Message]) -> list[Message]:
         """Return what the application gets of these messages; settle lost positions."""
+        failed: dict[TopicPartition, Message] = {}
         taken = [
             message
             for message in messages
-            if (message.error() is None and not self._mistaken) or self._keeps(message)
+            if (message.error() is None and not (self._mistaken or failed))
+            or self._keeps(message, failed)
         ]
+        for each in failed.values():
+            self._set_back(consumer, each)
         now_s = time.monotonic()
         if not messages or now_s - self._looked_s >= _LOOK_S:
             self._looked_s = now_s
@@ -187,32 +192,46 @@ class ReaderInput:
         return True
 
     def positions(self, found: list[Position]) -> list[Position]:
-        """Return positions of librdkafka as they are: below 2.14 it has passed an error.
-
-        It knows of no seek until it returns something.
-        """
+        """Return positions as they are: librdkafka has none from a seek to the next record."""
         return [self._position(each) for each in found]
 
     def _position(self, position: Position) -> Position:
         mistake = self._mistaken.get(partition_of(position))
-        if mistake is None or mistake[0] not in (None, position.offset):
+        if mistake is None or mistake[0] != position.offset:
             return position
         return Position(position.topic, position.partition, mistake[1])
 
     def sought(self, position: Position) -> None:
         """Note where a partition was sought, unless that is a logical offset."""
         if position.offset >= 0:
-            self._mistaken[partition_of(position)] = None, position.offset
+            self._mistaken[partition_of(position)] = OFFSET_INVALID, position.offset
 
-    def _keeps(self, message: Message) -> bool:
-        given = message.error()
-        where = TopicPartition(message.topic() or "", message.partition() or 0)
-        self._mistaken.pop(where, None)
-        if given is None:
+    def _set_back(self, consumer: Any, message: Message) -> None:
+        """Have the position of a partition that has failed where it was.
+
+        Below 2.14 librdkafka's `consume` moves it behind the error, as behind a record.
+        """
+        where, given, offset = place_of(message), message.error(), message.offset()
+        is_lost = given is not None and given.code() == KafkaError._AUTO_OFFSET_RESET
+        if is_lost:
+            consumer.ends_look_up(where)
+        if offset is None or consumer.position([Position(*where)])[0].offset != offset + 1:
+            return
+        if is_lost:  # a seek is refused
+            self._mistaken[where] = offset + 1, OFFSET_INVALID
+        else:
+            with suppress(KafkaException):
+                consumer.seek(Position(*where, offset))
+
+    def _keeps(self, message: Message, failed: dict[TopicPartition, Message]) -> bool:
+        """Return whether the application gets a message; note partitions whose last is an error."""
+        where = place_of(message)
+        failed.pop(where, None)
+        if message.error() is None:
+            self._mistaken.pop(where, None)
             return True
-        if (offset := message.offset()) is not None and offset >= 0:
-            is_lost = given.code() == KafkaError._AUTO_OFFSET_RESET
-            self._mistaken[where] = offset + 1, OFFSET_INVALID if is_lost else offset
+        if message.topic() is not None:
+            failed[where] = message
         error = message_error(message)
         facts = LoopFacts(step=Step.POLL, error=error, resets=self.watch.resets)
         if decide(facts).then is not Then.SETTLE:

@@ -101,12 +101,10 @@ class Engine:
                 if not is_measured and not self._given.is_held:
                     self.read_again()
                 self._before = None
-        except GeneratorExit:
-            if not self._is_handed_over:
+        except BaseException as error:
+            # One that leaves the loop while it has a batch has processed it.
+            if not (self._is_handed_over and isinstance(error, GeneratorExit)):
                 self.read_again()
-            raise
-        except BaseException:
-            self.read_again()
             raise
 
     def _poll(self, size: int | None, *, waits: bool) -> Steps[Batch]:
@@ -214,10 +212,9 @@ def settle(
     # Where no position is known yet, that of the group comes; below 0: it has committed none.
     uncommitted = {each for each, at in begins.items() if at < 0}
     anew = client.input.made_anew(ids, own)
-    wanted: dict[Any, int | None] = {
-        each: None if at < 0 else at for each in anew if (at := positions.get(each)) is not None
-    }
-    wanted |= {each: positions.get(each, at) for each, at in lost.items()}
+    known = {each: at for each, at in positions.items() if at >= 0}
+    wanted: dict[Any, int | None] = {each: known.get(each) for each in anew if each in positions}
+    wanted |= {each: known.get(each, at) for each, at in lost.items()}
     if not wanted:
         return NOTHING
     ranges = yield partial(client.ranges, wanted)

@@ -1,6 +1,7 @@
 """What a loop has polled or not committed yet: what becomes of it in a rebalance and at the end."""
 
 from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 
@@ -170,6 +171,29 @@ def test_a_loop_that_is_closed_in_a_poll_has_its_records_read_again():
     assert client.at == 1
     steps.close()
     assert client.at == 0
+
+
+class OtherTopicMadeAnew(Polled):
+    """Another topic, which has no records, has another id at each look."""
+
+    looks = 0
+
+    def topic_ids(self, **_):
+        self.looks += 1
+        return {"in": None, "other": UUID(int=self.looks)}
+
+    def assigned(self):
+        return {KEPT, TopicPartition("other", 0)}
+
+
+def test_a_loop_that_is_closed_while_it_settles_a_new_topic_has_the_records_of_others_read_again():
+    client = OtherTopicMadeAnew()
+    steps = steps_of(client)
+    assert isinstance(steps.send(next(steps)()), PolledBatch)
+    asks = steps.send(next(steps)())
+    assert (asks.func, client.at) == (client.topic_ids, 2)
+    steps.close()
+    assert client.at == 1
 
 
 def test_a_loop_that_is_left_with_a_batch_reads_on_behind_it():

@@ -14,6 +14,7 @@ from functools import cache
 from unittest import mock
 from uuid import UUID
 
+from kafka.errors import KafkaTimeoutError
 from kafka.record import MemoryRecordsBuilder
 
 from assignor.embedding.loops import PollLoop
@@ -35,6 +36,10 @@ _TURNS, _TURNS_EACH_MS = 5000, 20
 
 class Boom(Exception):
     """The function that processes records has raised."""
+
+
+class ClientBoom(Boom, KafkaTimeoutError, TimeoutError):
+    """The same, of a client that the function uses: a loop must not take it for one of its own."""
 
 
 class Interrupted(KeyboardInterrupt):

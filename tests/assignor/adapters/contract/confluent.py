@@ -76,7 +76,7 @@ class Reader(confluent_kafka.Consumer):
         read = self._reads.get(partition.partition)
         if read is None or read.is_dead:
             raise KafkaException(KafkaError(KafkaError._STATE))
-        self._reads[partition.partition] = _Read(partition.offset)
+        self._reads[partition.partition] = _Read(partition.offset, retry_s=read.retry_s)
 
     def pause(self, partitions):
         self._stopped |= {each.partition for each in partitions}

@@ -1,6 +1,6 @@
 """What happens to a member: each event is a function of its run."""
 
-from tests.assignor.adapters.contract.cluster import FIRST, SECOND, Boom
+from tests.assignor.adapters.contract.cluster import FIRST, SECOND, Boom, ClientBoom
 from tests.assignor.adapters.contract.member import INTERVAL_S, METADATA_S
 
 _NO_RIGHT, _UNKNOWN, _NOT_LEADER = 29, -1, 6
@@ -83,6 +83,10 @@ def _handler(action):
 
 def _handler_raises(run, value):
     raise Boom(value)
+
+
+def _handler_raises_as_a_client(run, value):
+    raise ClientBoom(value)
 
 
 def handler_is_slow(run):
@@ -258,6 +262,22 @@ def stop(run):
     run.stop()
 
 
+def shutdown_requested(run):
+    """The whole group is asked to stop."""
+    run.shut_down()
+
+
+def left_and_run_again(run):
+    """The application leaves the loop with a batch, and begins another one on the consumer."""
+    run.leaves = True
+    records(run)
+
+
+def poll_fails_with_records(run):
+    """An error when the client has taken records, and before its poll returns them."""
+    run.fails_with_records = True
+
+
 def close_elsewhere(run):
     run.close_elsewhere()
 
@@ -294,6 +314,7 @@ EVENTS = {
             _handler,
             (
                 _handler_raises,
+                _handler_raises_as_a_client,
                 _handler_is_too_slow,
                 _handler_never_returns,
                 _handler_pauses,
@@ -318,6 +339,9 @@ EVENTS = {
         transaction,
         retention,
         stop,
+        shutdown_requested,
+        left_and_run_again,
+        poll_fails_with_records,
         close_elsewhere,
         close_in_poll,
         interrupt,

@@ -58,7 +58,7 @@ class FacadeTasks(Run):
 
     # The member knows topics by their ids.
     release, deserializes, has_ids = (2, 14), False, True
-    has_slices, commits_itself = True, False
+    has_slices, commits_itself, is_fenced = True, False, False
 
     def start(self):
         self.ended = Stop(self.clock)
@@ -109,7 +109,10 @@ class FacadeTasks(Run):
         """Commit as the member does, which retries until the deadline of the commit."""
         wanted = {(each.topic, each.partition): each.offset for each in commit.valid}
         while True:
-            codes = self.cluster.commit(wanted, self.note_commit)
+            if self.is_fenced:
+                codes = dict.fromkeys(wanted, KafkaError.UNKNOWN_MEMBER_ID)
+            else:
+                codes = self.cluster.commit(wanted, self.note_commit)
             if codes is None:
                 self.clock.wait(REQUEST_S)
             elif not _RETRIED & {*codes.values()}:
@@ -124,8 +127,11 @@ class FacadeTasks(Run):
         mailbox, owned = self.consumer._mailbox, self.consumer._serving.owned
         if gone:
             change = Change.LOST if is_lost else Change.REVOKED
+            # The group has removed a member that has lost them, until it joins again.
+            self.is_fenced = is_lost
+            partitions_gone = tuple(sorted(gone))
             mailbox.post(
-                Rebalanced(change=change, partitions=tuple(sorted(gone)), served=lambda: None)
+                Rebalanced(change=change, partitions=partitions_gone, served=self._joins_again)
             )
             if self.stores is not None:
                 name = "on_tasks_lost" if is_lost else "on_tasks_revoked"
@@ -144,6 +150,9 @@ class FacadeTasks(Run):
             }
             self.consumer._commits.stored.fetched(new, known)
             mailbox.post(Rebalanced(change=Change.ASSIGNED, partitions=new, served=lambda: None))
+
+    def _joins_again(self):
+        self.is_fenced = False
 
     def loop(self):
         with self._own_methods():
@@ -214,6 +223,10 @@ class FacadePolled(FacadeTasks):
 
         The facade knows it from its first poll without records, or a second after its first one.
         """
+
+    def shut_down(self):
+        """Stop: it is for the application to ask the assignor."""
+        self.stop()
 
     def commit(self, message):
         with suppress(KafkaException):  # another member has the partition, or no broker answers

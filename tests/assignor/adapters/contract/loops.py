@@ -101,6 +101,7 @@ class Polled(Run):
             for partition, records in batch.items():
                 for record in records:
                     self.handle(partition.partition, record.offset, record.value)
+            self.check_left()
             kafka_adapter.commit_next(self.consumer)
 
     def seek(self, number, offset):
@@ -234,6 +235,7 @@ class Aiokafka(Run):
             for partition, records in batch.items():
                 for record in records:
                     self.handle(partition.partition, record.offset, record.value)
+            self.check_left()
             await aiokafka_adapter.commit_next(self.consumer)
 
     def seek(self, number, offset):

@@ -90,6 +90,9 @@ class Run(OtherMember):
         self.handled, self.each_s = 0, 0.0
         self.taken_over_s = -1.0
         self.stores, self.is_interrupted, self.closes_in_poll = None, False, False
+        self.leaves = self.fails_with_records = False
+        # What the function that processes records has raised.
+        self.booms = []
         # Number -> pause of the application that holds; numbers of those when the poll began.
         self.paused, self.paused_before, self.pause_ended_s = {}, set(), -1.0
         self._log = _Log(self.clock)
@@ -118,6 +121,14 @@ class Run(OtherMember):
     def stop(self):
         self.note_stop()
         self.set_stop()
+
+    def shut_down(self):
+        """Have the whole group asked to stop."""
+        self.note_stop()
+        self.assignor().driver.shutdown_requested = True
+
+    def assignor(self):
+        return self.consumer.assignor
 
     def note_stop(self):
         """Begin to measure how long the loop takes to end."""
@@ -191,10 +202,20 @@ class Run(OtherMember):
         """Return what the client has polled, unless a signal comes meanwhile."""
         self.polled_s = self.clock.monotonic()
         self.check_paused(polled)
-        if self.is_interrupted and polled and self.reads_again:
-            self.is_interrupted = False
-            raise Interrupted
+        if polled and self.reads_again:
+            if self.is_interrupted:
+                self.is_interrupted = False
+                raise Interrupted
+            if self.fails_with_records:
+                self.fails_with_records = False
+                raise ConnectionResetError
         return polled
+
+    def check_left(self):
+        """Leave the loop if the application does, which then runs another one."""
+        if self.leaves:
+            self.leaves = False
+            raise Interrupted
 
     def _is_late(self):
         if self.settling_s is None:
@@ -210,8 +231,15 @@ class Run(OtherMember):
             self.finished.add(value)
         action = self.handlers.pop(0) if self.handlers else None
         if action is not None:
-            action(self, value)
+            self._act(action, value)
         self.finished.add(value)
+
+    def _act(self, action, value):
+        try:
+            action(self, value)
+        except Boom as error:
+            self.booms.append(error)
+            raise
 
     def check_answered(self, since_s):
         """Check that a commit has not waited, though each of its requests was answered."""
@@ -247,6 +275,9 @@ class Run(OtherMember):
             self.assigned, self.passed_here = self.everything, set()
             self.start()
             self._run_member()
+            raised = [error for _, error in self.raised]
+            if lost := [each for each in self.booms if each not in raised]:
+                self.broken.append(f"swallowed: {lost}")
             self.end()
             if not self.is_over:
                 self.give_up(self.assigned)

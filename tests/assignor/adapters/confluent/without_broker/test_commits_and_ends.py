@@ -14,6 +14,7 @@ from assignor.adapters.confluent.commits import Commits
 from assignor.adapters.confluent.committer import Commit, Committer, RejectedOffset, _request
 from assignor.adapters.confluent.events import Change, Mailbox, Rebalanced
 from assignor.adapters.confluent.member import ConfluentMember
+from assignor.adapters.confluent.offsets import StoredOffsets
 from assignor.adapters.confluent.processing import ConsumerLoop, run_tasks
 from assignor.adapters.confluent.serving import Serving
 from assignor.adapters.confluent.settings import divided
@@ -28,6 +29,7 @@ from encoding import TopicPartition
 SETTINGS = divided({"bootstrap.servers": "a:1", "group.id": "g", "enable.auto.offset.store": False})
 FIRST, SECOND, THIRD = (TopicPartition("words", number) for number in range(3))
 UNKNOWN = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
+COMMITS = SimpleNamespace(stored=StoredOffsets())
 
 
 @pytest.fixture
@@ -287,7 +289,8 @@ def test_a_refused_commit_has_the_row_that_it_has_with_kafka_python(code, then, 
         return [rejected, SimpleNamespace(topic="other", error=None)]
 
     serving = SimpleNamespace(input=SimpleNamespace(watch=InputWatch("none")))
-    loop = ConsumerLoop(SimpleNamespace(commit=commit, _serving=serving), 0.1, 1)
+    consumer = SimpleNamespace(commit=commit, _serving=serving, _commits=COMMITS)
+    loop = ConsumerLoop(consumer, 0.1, 1)
     if then in {Then.LATER, Then.POLL}:
         assert loop.commit({FIRST: 5}) is (then is Then.POLL)
     else:
@@ -314,7 +317,8 @@ def test_a_partition_that_librdkafka_does_not_know_is_a_sentence_and_waited_for(
         raise KafkaException(KafkaError(code))
 
     serving = SimpleNamespace(input=SimpleNamespace(watch=InputWatch("none")))
-    loop = ConsumerLoop(SimpleNamespace(get_watermark_offsets=ask, _serving=serving), 0.1, 1)
+    consumer = SimpleNamespace(get_watermark_offsets=ask, _serving=serving, _commits=COMMITS)
+    loop = ConsumerLoop(consumer, 0.1, 1)
     with pytest.raises((KafkaException, ClientError), match=says) as raised:
         loop.ranges([TopicPartition("in", 0)])
     facts = LoopFacts(step=Step.POLL, error=raised.value, is_clients=True)
