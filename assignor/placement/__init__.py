@@ -1,7 +1,7 @@
 """Placement of tasks on clients: group state, bands, standbys, movements, strategies.
 
-What `high_availability` and `sticky` minimise. The numbers give the order of the steps, not a strict
-order of importance: each goal names what it may cost of the goals before it.
+What `high_availability` and `sticky` minimise. The numbers give the order of the steps, not a
+strict order of importance: each goal names what it may cost of the goals before it.
 
 1. *Nothing cold*: stateful tasks that start on a client that is behind while another client is
    caught up, or nearer by more than `acceptable.recovery.lag`. A rule of each rebalance
