@@ -306,8 +306,8 @@ class Driver:
     ) -> None:
         """Take the leader's answer: call the listener, then observers, then follow it.
 
-        Nothing is raised but KeyboardInterrupt, GeneratorExit and MemoryError. An answer that
-        cannot be taken, however it fails, leaves no tasks and is asked for again after a back-off.
+        Nothing is raised but what a callback may raise (port.py). An answer that cannot be taken,
+        however it fails, leaves no tasks and is asked for again after a back-off.
 
         Args:
             partitions: what the consumer protocol assigned, as (topic, partition).

@@ -11,8 +11,8 @@ A client library takes part with a `ClientPort`, and with an assignor, a subclas
 owned | `MemberRefused`: do not join | for callbacks |
 | `assignor_chosen` | after a JoinGroup, with the protocol that the group has chosen | nothing | \
 for callbacks |
-| `decide` | if the member leads, between its `join` and its `take` | `LeaderRefused`, \
-`TaskAssignmentError`: send no answer, and join again | for `cluster.patience_s`, 0 by default |
+| `decide` | if the member leads, between its `join` and its `take` | `TaskAssignmentError`: \
+send no answer, and join again | for `cluster.patience_s`, 0 by default |
 | `answer_replaced` | before `take`: why the client cannot decode the answer, or "" | nothing | no |
 | `take` | after each SyncGroup; nothing was assigned, if the answer cannot be decoded | nothing | \
 for callbacks |
@@ -28,13 +28,16 @@ for callbacks |
   levels are read on threads of the driver's own.
 - *Bytes.* What other members wrote may be anything. A client that decodes it unguarded gets
   `readable_metadata` and `unusable_answer` in between.
-- *Poll loops.* `check_member` after each poll ends the loop of a member that has failed; the loop
-  then leaves the group. `has_left` tells it whether that has happened already.
+- *Poll loops.* `check_member` (assignor/adapters/poll_arguments.py) after each poll ends the loop of
+  a member that has failed; the loop then leaves the group. `has_left` tells it whether that has
+  happened already.
 
 A port's methods never raise, never wait, and call nothing back. `request_rejoin`, `is_rebalancing`,
-`start_timer` and `unheard_s` are called on any thread, `is_rebalancing` and `start_timer` with a
-lock of the driver held; the others from `join` to `take`. Every client passes the suite in
-`tests/assignor/adapters/contract/ports/`, also an invented one of 150 lines that is beside it.
+`start_timer`, `generation` and `unheard_s` are called on any thread; `is_rebalancing`,
+`start_timer` and the `cancel` of a timer with a lock of the driver held, so `cancel` does not wait
+for its call. `group_instance_id` is called in `connect`, the others from `join` to `take`. Every
+client passes the suite in `tests/assignor/adapters/contract/ports/`, also an invented one of about
+150 lines that is beside it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence

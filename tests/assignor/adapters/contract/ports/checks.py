@@ -3,6 +3,7 @@
 - The first member gets all tasks. A second one takes half of them, and the first keeps the others;
   when it leaves, the first has all tasks again.
 - `join`, `decide` and `take` come in this order, from one thread, of one leader in a generation.
+- A rebalance is running while the leader decides. A leader that cannot decide joins again.
 - The generation is -1 before the first join, then the broker's; members have different ids.
 - A requested rejoin is a new generation, and moves nothing.
 - A member whose metadata cannot be decoded gets nothing, and the others go on.
@@ -17,6 +18,7 @@ from types import SimpleNamespace
 from unittest import mock
 
 from assignor.adapters.membership import Driver
+from assignor.errors import TaskAssignmentError
 from system_tests.broker import BrokerConfig, running_broker
 from system_tests.support.client_members import GROUP, LIMIT_S, LOOPS, MemberGroup
 from tests.assignor.adapters.contract.ports import invented
@@ -28,10 +30,15 @@ _CALLS = ("join", "decide", "take")
 
 
 class Calls:
-    """What clients call of drivers: (driver, name, thread, generation of its port)."""
+    """What clients call of drivers: (driver, name, thread, generation of its port).
+
+    Attributes:
+        fails_next: whether the next leader cannot decide.
+    """
 
     def __init__(self):
-        self.rows = []
+        self.rows, self.found = [], []
+        self.fails_next = False
 
     @contextmanager
     def noted(self):
@@ -47,6 +54,11 @@ class Calls:
         def noting(driver, *arguments):
             at = driver.port.generation()
             self.rows.append((driver, name, threading.current_thread(), at))
+            if name == "decide" and not driver.port.is_rebalancing():
+                self.found.append("no rebalance is running while the leader decides")
+            if name == "decide" and self.fails_next:
+                self.fails_next = False
+                raise TaskAssignmentError("planted")
             return call(driver, *arguments)
 
         return noting
@@ -56,7 +68,7 @@ class Calls:
 
     def broken(self):
         """Return what does not hold of the calls."""
-        found = []
+        found = [*self.found]
         for driver in {id(row[0]): row[0] for row in self.rows}.values():
             rows, threads = self.of(driver), {thread for _, thread, _ in self.of(driver)}
             names = "".join(name[0] for name, _, _ in rows)
@@ -75,19 +87,30 @@ class Calls:
 
 def broken(client):
     """Return what does not hold of a client, as sentences."""
+    with _group(client) as (group, servers, calls):
+        return [*_attempt(_rebalances(group, servers, calls)), *calls.broken()]
+
+
+@contextmanager
+def _group(client):
     config = BrokerConfig(topics={"words": TASKS})
     with running_broker(config) as broker, Calls().noted() as calls:
-        group = MemberGroup(client, broker.bootstrap_servers, tasks=TASKS, strategy="sticky")
+        servers = broker.bootstrap_servers
+        group = MemberGroup(client, servers, tasks=TASKS, strategy="sticky")
         try:
-            found = [*_rebalances(group, broker.bootstrap_servers)]
-        except TimeoutError as error:  # a loop has ended, or nothing comes
-            found = [str(error)]
+            yield group, servers, calls
         finally:
             group.close()
-    return [*found, *calls.broken()]
 
 
-def _rebalances(group, servers):
+def _attempt(sentences):
+    try:
+        return [*sentences]
+    except TimeoutError as error:  # a loop has ended, or nothing comes
+        return [str(error)]
+
+
+def _rebalances(group, servers, calls):
     group.join("a")
     first = group.members["a"]
     before, port = first.active, first.assignor.driver.port
@@ -106,6 +129,10 @@ def _rebalances(group, servers):
     if any(each.unheard_s() for each in ports):
         yield "a broker that answers counts as silent"
     yield from _rejoin(group, first)
+    calls.fails_next = True
+    yield from _rejoin(group, first)
+    if calls.fails_next:
+        yield "no leader decided about a rejoin"
     yield from _garbage(group, servers)
     yield from _timers(port)
     if moved := group.leave("b"):

@@ -1,4 +1,8 @@
-"""An invented client library with its port, its assignor and its loop: all that a new one needs."""
+"""An invented client library with its port, its assignor and its loop: how a new one takes part.
+
+Its leader reads no lags and creates no topics: that needs `watch_cluster`. It names one assignor,
+so that the group can choose no other: `assignor_chosen` is for those that name several.
+"""
 
 import socket
 import struct
@@ -9,6 +13,8 @@ from kafka.protocol.consumer import metadata
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
 from assignor.adapters import membership
+from assignor.adapters.poll_arguments import check_member
+from assignor.errors import TaskAssignmentError
 from assignor.rebalance import GroupMember, by_topic
 from system_tests.support.client_members import GROUP, TOPOLOGY
 
@@ -69,7 +75,11 @@ class Consumer:
         self.member_id, self.generation = joined.member_id, joined.generation_id
         if joined.leader == joined.member_id:
             members = {each.member_id: bytes(each.metadata) for each in joined.members}
-            answers = self.assignor.assign(self, members)
+            try:
+                answers = self.assignor.assign(self, members)
+            except TaskAssignmentError:
+                self.wants_join = True
+                return
         row = api.SyncGroupRequest.SyncGroupRequestAssignment
         rows = [row(member_id=name, assignment=each) for name, each in answers.items()]
         request = api.SyncGroupRequest(assignments=rows, **self._ids())
@@ -78,6 +88,9 @@ class Consumer:
             self.wants_join = True
         else:
             self.assigned = self.assignor.on_assignment(bytes(synced.assignment))
+
+    def subscription(self):
+        return self.topics
 
     def close(self):
         leaves = api.LeaveGroupRequest(group_id=self.group_id, member_id=self.member_id)
@@ -142,7 +155,10 @@ def run(member):
     consumer = Consumer(member._servers, GROUP, assignor)
     assignor.attach(consumer)
     consumer.topics, member.assignor = assignor.source_topics, assignor
-    while not member._stop.wait(_BEAT_S):
-        consumer.poll()
-    consumer.close()
-    assignor.close()
+    try:
+        while not member._stop.wait(_BEAT_S):
+            consumer.poll()
+            check_member(consumer, assignor)
+    finally:
+        consumer.close()
+        assignor.close()

@@ -32,6 +32,14 @@ class WithoutCancel(invented.Port):
         return SimpleNamespace(cancel=lambda: None)
 
 
+class NeverRebalancing(invented.Port):
+    """A port that knows of no rebalance."""
+
+    def __init__(self, consumer):
+        super().__init__(consumer)
+        self.is_rebalancing = lambda: False
+
+
 @pytest.mark.parametrize(
     ("where", "name", "fault", "sentence"),
     [
@@ -39,6 +47,8 @@ class WithoutCancel(invented.Port):
         (invented, "Port", WithoutCancel, "a cancelled timer has called"),
         (membership, "readable_metadata", lambda data, _: data, "ended: {"),
         (invented.Port, "request_rejoin", lambda _: None, "ended: {}"),
+        (invented, "Port", NeverRebalancing, "no rebalance is running while the leader decides"),
+        (invented, "TaskAssignmentError", ZeroDivisionError, "TaskAssignmentError('planted')"),
     ],
 )
 def test_a_client_that_breaks_the_contract_is_found(monkeypatch, where, name, fault, sentence):
