@@ -7,8 +7,7 @@ the experiments of `experiments.toml` that ran it.
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from probing.releases import RELEASE_TABLES, RELEASES
-from probing.releases.rows import PATCHES_BY_SERIES
+from probing.releases import PATCHES_BY_SERIES, RELEASE_TABLES, RELEASES
 from probing.tables import Form, read_table
 
 _NAME: Final = tuple(release.name for release in RELEASES)

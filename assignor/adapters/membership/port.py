@@ -28,8 +28,8 @@ for callbacks |
   levels are read on threads of the driver's own.
 - *Bytes.* What other members wrote may be anything. A client that decodes it unguarded gets
   `readable_metadata` and `unusable_answer` in between.
-- *Poll loops.* `check_member` (assignor/adapters/poll_arguments.py) after each poll ends the loop of
-  a member that has failed; the loop then leaves the group. `has_left` tells it whether that has
+- *Poll loops.* `check_member` (assignor/adapters/poll_arguments.py) after each poll ends the loop
+  of a member that has failed; the loop then leaves the group. `has_left` tells it whether that has
   happened already.
 
 A port's methods never raise, never wait, and call nothing back. `request_rejoin`, `is_rebalancing`,
