@@ -160,8 +160,8 @@ class TaskStores(RunningTasks):
                 returned again, and no record of `slow` begins.
 
         Returns:
-            Partition -> offset to commit: the position of the client where the batch has it, as
-            that of a loop of this package, and no record before it is left.
+            Partition -> offset to commit: the client's position where a loop's batch has it, and no
+            record before it is left.
 
         Raises:
             ClusterUnavailable: the changelogs cannot be read or written. Nothing is lost: call
@@ -172,8 +172,7 @@ class TaskStores(RunningTasks):
         """
         if self._is_closed:
             raise MemberStopped("these state stores are closed; make others to go on")
-        self._give_up_revoked()
-        # Records of the batch are those of the assignment after these revocations.
+        self._give_up_revoked()  # records of the batch are those of the assignment after it
         self._held.hold(batch)
         self._input.settled.update(getattr(batch, "settled", {}))
         self._input.topic_ids = getattr(batch, "topic_ids", {})
