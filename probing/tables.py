@@ -32,16 +32,8 @@ class Where:
     problem_of: Callable[[Any, Mapping[str, Any]], str]
 
 
-_NAMES = (
-    "name",
-    "id",
-    "claim",
-    "series",
-    "version",
-    "number",
-    "since",
-    "release",
-)  # of rows, best first
+# Keys that name a row, best first.
+_NAMES = ("name", "id", "claim", "series", "version", "number", "since", "release")
 
 
 class TableError(ValueError):
@@ -145,6 +137,16 @@ def rows_of(form: Form, *identity: str, rises: Callable[[Any], Any] | None = Non
         return ""
 
     return Where([form], problem_of)
+
+
+def known_in(form: Form, table: str, key: str) -> Where:
+    """Return the form of a value that a row of a table has in this key."""
+
+    def problem_of(value: object, tables: Mapping[str, Any]) -> str:
+        is_known = value in [row[key] for row in tables[table]]
+        return "" if is_known else f"{value!r} is not a {key} of [[{table}]]"
+
+    return Where(form, problem_of)
 
 
 def all_or_none(form: Form, *keys: str) -> Where:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from probing.features.levels import FeatureError, LevelRange
 from probing.features.table import Feature, FeatureTable, Level
-from probing.tables import Form, Where, of_length, read_table, rows_of
+from probing.tables import Form, Where, known_in, of_length, read_table, rows_of
 
 METADATA_VERSION: Final = "metadata.version"
 CONTROLLERS_REGISTER_SINCE: Final = 15
@@ -39,11 +39,6 @@ def _problem_of_series(name: str, tables: Mapping[str, Any]) -> str:
     return f"{name!r} is not of a series of [[release]]"
 
 
-def _problem_of_number(number: int, tables: Mapping[str, Any]) -> str:
-    is_known = number in [row["number"] for row in tables["metadata"]]
-    return "" if is_known else f"{number} is not a level of [[metadata]]"
-
-
 _LEVELS: Final = Where({"*": int}, _problem_of_level)
 _OF_SERIES: Final = Where(str, _problem_of_series)
 _RELEASE: Final[dict[str, Form]] = {
@@ -62,7 +57,7 @@ _FEATURE: Final[dict[str, Form]] = {
     "name": str,
     "governs": str,
     "can_be_lowered?": bool,
-    "needs_metadata?": Where(int, _problem_of_number),
+    "needs_metadata?": known_in(int, "metadata", "number"),
     "levels": of_length({"release": _OF_SERIES, "changed": str}, 1),
 }
 _DATA: Final = read_table(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
 from probing.releases.behaviour import LeaderModel, MemberModel
-from probing.tables import Form, Where, all_or_none, of_length, read_table, rows_of
+from probing.tables import Form, Where, all_or_none, known_in, of_length, read_table, rows_of
 
 _Model = TypeVar("_Model", LeaderModel, MemberModel)
 
@@ -56,11 +56,6 @@ def _history(form: Form) -> Where:
     return Where(rows.form, problem_of)
 
 
-def _problem_of_native(version: int, tables: Mapping[str, Any]) -> str:
-    known = [row["version"] for row in tables["native_version"]]
-    return "" if version in known else f"{version} is not a version of [[native_version]]"
-
-
 _RELEASE: Final = Where(str, _problem_of_release)
 _IN_SERIES: Final = Where(str, _problem_of_series)
 _SHOWN: Final[dict[str, Form]] = {"source": str, "shown?": str}
@@ -90,7 +85,7 @@ _ISSUE: Final[dict[str, Form]] = {
 }
 _CRASHING: Final[dict[str, Form]] = {"since": _RELEASE, "until_last": _RELEASE, "value": _IN_SERIES}
 _CHANGED: Final[dict[str, Form]] = {"since": _RELEASE, "what": str, **_CLAIMED}
-_NATIVE: Final = Where(int, _problem_of_native)
+_NATIVE: Final = known_in(int, "native_version", "version")
 RELEASE_TABLES: Final = read_table(
     "probing.releases",
     "releases.toml",

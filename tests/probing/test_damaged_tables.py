@@ -5,7 +5,6 @@ import re
 import runpy
 import tomllib
 from contextlib import suppress
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -13,14 +12,10 @@ import pytest
 import probing.releases
 from probing import tables
 from probing.tables import TableError
+from tests.probing.fact_files import FILES, ROOT
 
-ROOT = Path(probing.__file__).parents[1]
-READERS = {
-    "probing/releases/releases.toml": "probing/releases/rows.py",
-    "probing/features/kafka_levels.toml": "probing/features/kafka_table.py",
-    "system_tests/plan/changes/changes.toml": "system_tests/plan/changes/rows.py",
-    "system_tests/plan/changes/streams.toml": "system_tests/plan/changes/rows.py",
-}
+OTHERS = {"probing/releases/experiments.toml", "system_tests/support/claims/claims.toml"}
+READERS = {name: reader for name, reader in FILES.items() if name not in OTHERS}
 FACTS = {name: tomllib.loads((ROOT / name).read_text(encoding="utf-8")) for name in READERS}
 WRONG = (None, [], -7, " ", "2.7.x", [["4.1.0"]])
 

@@ -2,23 +2,13 @@
 
 import re
 import runpy
-from pathlib import Path
 
 import pytest
 
-import probing
 from probing import tables
 from probing.tables import TableError, read_table
+from tests.probing.fact_files import FILES, ROOT
 
-ROOT = Path(probing.__file__).parents[1]
-FILES = {
-    "probing/releases/releases.toml": "probing/releases/rows.py",
-    "probing/releases/experiments.toml": "probing/upgrades/formats.py",
-    "probing/features/kafka_levels.toml": "probing/features/kafka_table.py",
-    "system_tests/plan/changes/changes.toml": "system_tests/plan/changes/rows.py",
-    "system_tests/plan/changes/streams.toml": "system_tests/plan/changes/rows.py",
-    "system_tests/support/claims/claims.toml": "system_tests/support/claims/model.py",
-}
 ROW = {"since": ("2.0.0", "2.1.0"), "version": int, "uses?": [str], "other?": {"*": int}}
 FORM = {"row": [ROW]}
 GOOD = '[[row]]\nsince = "2.0.0"\nversion = 1\n[[row]]\nsince = "2.1.0"\nversion = 2\n'

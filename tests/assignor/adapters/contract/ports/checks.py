@@ -87,27 +87,16 @@ class Calls:
 
 def broken(client):
     """Return what does not hold of a client, as sentences."""
-    with _group(client) as (group, servers, calls):
-        return [*_attempt(_rebalances(group, servers, calls)), *calls.broken()]
-
-
-@contextmanager
-def _group(client):
     config = BrokerConfig(topics={"words": TASKS})
     with running_broker(config) as broker, Calls().noted() as calls:
-        servers = broker.bootstrap_servers
-        group = MemberGroup(client, servers, tasks=TASKS, strategy="sticky")
+        group = MemberGroup(client, broker.bootstrap_servers, tasks=TASKS, strategy="sticky")
         try:
-            yield group, servers, calls
+            found = [*_rebalances(group, broker.bootstrap_servers, calls)]
+        except TimeoutError as error:  # a loop has ended, or nothing comes
+            found = [str(error)]
         finally:
             group.close()
-
-
-def _attempt(sentences):
-    try:
-        return [*sentences]
-    except TimeoutError as error:  # a loop has ended, or nothing comes
-        return [str(error)]
+    return [*found, *calls.broken()]
 
 
 def _rebalances(group, servers, calls):
