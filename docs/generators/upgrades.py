@@ -19,6 +19,7 @@ from system_tests.plan import (
     ReleaseChange,
     When,
 )
+from system_tests.plan.changes import READ
 from system_tests.support.claims import CLAIMS, Claim
 
 _STORED = Path(__file__).resolve().parents[2] / "tests/system_tests/matrix/upgrades.json"
@@ -64,7 +65,8 @@ without the change."""
 
 _LATER = """### Later releases
 
-What is announced; `rolling-bounce plan --to 5.0` says the same. For streams groups, see also
+What is recorded here of releases to come, as of {date}; read Kafka's own guide as well. `rolling-bounce
+plan --to 5.0` prints the same. For streams groups, see also
 [what later releases change](streams-groups.md#later-releases).
 
 | release | what changes | what to do | source |
@@ -88,7 +90,7 @@ def render() -> str:
         "## What else changes\n\n",
         f"{_USES}\n\n",
         *(_section(when) for when in When),
-        _LATER,
+        _LATER.format(date=READ["trunk"]["date"]),
         *map(_announced_row, ANNOUNCED),
         "\n",
         _RUN,

@@ -198,6 +198,8 @@ def _checked_uses(given: dict[str, Any]) -> frozenset[Use]:
         given["uses_of"] = [(group, read_uses(names)) for group, names in given["uses_of"]]
         return read_uses(given["uses"])
     except ValueError as error:  # a ReleaseError is one
+        for announced in getattr(error, "__notes__", ()):
+            say("announced", announced)
         refuse(str(error))
 
 

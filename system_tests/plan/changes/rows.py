@@ -73,8 +73,21 @@ _STREAMS: Final = read_table(
 )
 
 _ANNOUNCED: Final[dict[str, Form]] = dict.fromkeys(("release", "what", "action", "source"), str)
+_TRUNK: Final = "trunk"
+_READ: Final[dict[str, Form]] = {
+    "release": (_TRUNK, *_RELEASE),
+    "date": str,
+    "nothing?": bool,
+    "source": str,
+}
 _CHANGES: Final = read_table(
-    _FILES, "changes.toml", {"change": _ROWS, "announced": rows_of(_ANNOUNCED, "release", "what")}
+    _FILES,
+    "changes.toml",
+    {
+        "change": _ROWS,
+        "read": rows_of(_READ, "release"),
+        "announced": rows_of(_ANNOUNCED, "release", "what"),
+    },
 )
 
 CHANGES: Final = tuple(map(_change, _CHANGES["change"]))
@@ -98,11 +111,16 @@ ANNOUNCED: Final = tuple(Announced(**row) for row in _CHANGES["announced"])
 """Every announcement, by release."""
 
 
+READ: Final[dict[str, dict[str, Any]]] = {row["release"]: row for row in _CHANGES["read"]}
+"""What was read to find the rows of a release, and when; of "trunk", the announcements."""
+
+
 def find_target(name: str) -> Release:
     """Return the release that a plan leads to, as `find_release`.
 
     Raises:
-        ReleaseError: no such release; of a later one, the message says what is announced.
+        ReleaseError: no such release; of a later one, the message says how many changes are
+            announced, and as of when, and each is a note of the error.
     """
     try:
         return find_release(name)
@@ -115,10 +133,14 @@ def find_target(name: str) -> Release:
             for row in ANNOUNCED
             if (data.parse_order(row.release) or ())[: len(order)] <= order
         ]
-        listed = ". ".join(known) or "nothing that concerns groups"
-        raise ReleaseError(
-            f"release {name[:40]!r} is unknown; the newest is {newest.name}. Announced: {listed}"
-        ) from None
+        error = ReleaseError(
+            f"release {name[:40]!r} is unknown; the newest is {newest.name}. Recorded here of later"
+            f" releases up to it, as of {READ[_TRUNK]['date']}: {len(known) or 'nothing'}"
+            f"{' (above)' if known else ''}; read Kafka's upgrade guide"
+        )
+        for row in known:
+            error.add_note(row)
+        raise error from None
 
 
 STREAMS_CHANGES: Final = tuple(map(_change, _STREAMS["change"]))
