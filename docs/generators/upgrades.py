@@ -65,8 +65,8 @@ without the change."""
 
 _LATER = """### Later releases
 
-What is recorded here of releases to come, as of {date}; read Kafka's own guide as well. `rolling-bounce
-plan --to 5.0` prints the same. For streams groups, see also
+What is recorded here of releases to come, as of {date}; read Kafka's own guide as well.
+`rolling-bounce plan --to 5.0` prints the same. For streams groups, see also
 [what later releases change](streams-groups.md#later-releases).
 
 | release | what changes | what to do | source |

@@ -264,15 +264,8 @@ def test_rows_about_pins_concern_groups_that_were_pinned():
 
 
 OF_4_5 = ["KAFKA-20464", "Streams guide"]
-OF_5_0 = [
-    "KIP-1274",
-    "KIP-1237",
-    "StreamsConfig",
-    "KIP-1244",
-    "KIP-1153",
-    "KIP-1195",
-    "KAFKA-16337",
-]
+OF_5_0 = [*OF_4_5, "KIP-1274", "KIP-1237", "StreamsConfig", "KIP-1244", "KIP-1153", "KIP-1195"]
+OF_5_0 += ["KAFKA-16337", "KIP-1120"]
 
 
 @pytest.mark.parametrize(
@@ -300,7 +293,7 @@ def test_a_plan_to_a_later_release_says_what_is_announced_and_as_of_when(name, s
 def test_of_an_unknown_release_that_is_no_later_one_nothing_is_announced(name):
     with pytest.raises(ReleaseError) as error:
         find_target(name)
-    assert "recorded here" not in str(error.value)
+    assert "upgrade guide" not in str(error.value)
 
 
 def test_clients_of_members_get_retries_after_its_constant_is_removed():
