@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from probing import find_release
+from probing.releases import READ, TRUNK
 from probing.upgrades import NOT_RUN, seen_with
 from system_tests.matrix.markdown import first_releases, render_page
 from system_tests.matrix.store import read
@@ -19,7 +20,6 @@ from system_tests.plan import (
     ReleaseChange,
     When,
 )
-from system_tests.plan.changes import READ
 from system_tests.support.claims import CLAIMS, Claim
 
 _STORED = Path(__file__).resolve().parents[2] / "tests/system_tests/matrix/upgrades.json"
@@ -90,7 +90,7 @@ def render() -> str:
         "## What else changes\n\n",
         f"{_USES}\n\n",
         *(_section(when) for when in When),
-        _LATER.format(date=READ["trunk"]["date"]),
+        _LATER.format(date=READ[TRUNK]["date"]),
         *map(_announced_row, ANNOUNCED),
         "\n",
         _RUN,

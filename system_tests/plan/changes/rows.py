@@ -73,21 +73,8 @@ _STREAMS: Final = read_table(
 )
 
 _ANNOUNCED: Final[dict[str, Form]] = dict.fromkeys(("release", "what", "action", "source"), str)
-_TRUNK: Final = "trunk"
-_READ: Final[dict[str, Form]] = {
-    "release": (_TRUNK, *_RELEASE),
-    "date": str,
-    "nothing?": bool,
-    "source": str,
-}
 _CHANGES: Final = read_table(
-    _FILES,
-    "changes.toml",
-    {
-        "change": _ROWS,
-        "read": rows_of(_READ, "release"),
-        "announced": rows_of(_ANNOUNCED, "release", "what"),
-    },
+    _FILES, "changes.toml", {"change": _ROWS, "announced": rows_of(_ANNOUNCED, "release", "what")}
 )
 
 CHANGES: Final = tuple(map(_change, _CHANGES["change"]))
@@ -111,10 +98,6 @@ ANNOUNCED: Final = tuple(Announced(**row) for row in _CHANGES["announced"])
 """Every announcement, by release."""
 
 
-READ: Final[dict[str, dict[str, Any]]] = {row["release"]: row for row in _CHANGES["read"]}
-"""What was read to find the rows of a release, and when; of "trunk", the announcements."""
-
-
 def find_target(name: str) -> Release:
     """Return the release that a plan leads to, as `find_release`.
 
@@ -135,7 +118,7 @@ def find_target(name: str) -> Release:
         ]
         error = ReleaseError(
             f"release {name[:40]!r} is unknown; the newest is {newest.name}. Recorded here of later"
-            f" releases up to it, as of {READ[_TRUNK]['date']}: {len(known) or 'nothing'}"
+            f" releases up to it, as of {data.READ[data.TRUNK]['date']}: {len(known) or 'nothing'}"
             f"{' (above)' if known else ''}; read Kafka's upgrade guide"
         )
         for row in known:

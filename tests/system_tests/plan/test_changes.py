@@ -3,6 +3,7 @@ import re
 import pytest
 
 from probing import NEWEST_KAFKA, RELEASES, ReleaseError, find_release
+from probing.releases import READ, TRUNK
 from system_tests.plan import (
     CHANGES,
     ReleaseChange,
@@ -13,7 +14,7 @@ from system_tests.plan import (
     find_target,
     make_plan,
 )
-from system_tests.plan.changes import READ, STREAMS_CHANGES
+from system_tests.plan.changes import STREAMS_CHANGES
 
 
 def plan(old, new, *uses):
@@ -280,7 +281,7 @@ OF_5_0 += ["KAFKA-16337", "KIP-1120"]
 def test_a_plan_to_a_later_release_says_what_is_announced_and_as_of_when(name, sources, counted):
     with pytest.raises(ReleaseError, match="the newest is") as error:
         find_target(name)
-    assert f", as of {READ['trunk']['date']}: {counted}; read Kafka's" in str(error.value)
+    assert f", as of {READ[TRUNK]['date']}: {counted}; read Kafka's" in str(error.value)
     notes = getattr(error.value, "__notes__", [])
     found = [note.rpartition("[")[2] for note in notes]
     assert len(found) == len(sources)
