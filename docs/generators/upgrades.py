@@ -10,7 +10,7 @@ from probing import find_release
 from probing.releases import READ, TRUNK
 from probing.upgrades import NOT_RUN, seen_with
 from system_tests.matrix.markdown import first_releases, render_page
-from system_tests.matrix.store import read
+from system_tests.matrix.store import read_verdicts
 from system_tests.plan import (
     ANNOUNCED,
     CHANGES,
@@ -100,7 +100,7 @@ def render() -> str:
         "\nBy any rehearsal (`rolling-bounce live`):\n\n",
         *(f"- {sentence}\n" for sentence in NOT_REHEARSED),
         "\n",
-        render_page(read(_STORED)),
+        render_page(read_verdicts(_STORED)),
     ]
     return "".join(parts)
 

@@ -14,6 +14,7 @@ from system_tests.cli.progress import counted
 from system_tests.matrix import (
     Kind,
     KipCell,
+    StoreError,
     Verdict,
     all_pairs,
     expect,
@@ -29,6 +30,7 @@ from system_tests.matrix import (
     pair_document,
     pair_lines,
     pairs_between,
+    read_verdicts,
     render_page,
     to_text,
     topology_cells,
@@ -36,7 +38,6 @@ from system_tests.matrix import (
     topology_lines,
     verdict_of,
 )
-from system_tests.matrix.store import StoreError, read
 from system_tests.topology_changes import ChangeKind
 
 _NOTES = """
@@ -197,7 +198,9 @@ def _simulate(
     verdicts: dict[tuple[str, str], Verdict] = {}
     if given["missing"] and given["write"].exists():
         try:
-            verdicts = {pair: row for pair, row in read(given["write"]).items() if pair in pairs}
+            verdicts = {
+                pair: row for pair, row in read_verdicts(given["write"]).items() if pair in pairs
+            }
         except (StoreError, OSError) as error:
             refuse(f"{given['write']}: {error}")
     disagreements: list[str] = []

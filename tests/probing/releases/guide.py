@@ -17,8 +17,7 @@ from probing import NEWEST_KAFKA, RELEASES, find_release
 from probing.features import KAFKA_RELEASES
 from probing.releases.rows import LATEST_VERSION_SINCE, READ, RELEASE_TABLES
 from probing.versions import START_VERSION
-from system_tests.matrix import all_pairs, kip268_pairs
-from system_tests.matrix.store import read
+from system_tests.matrix import all_pairs, kip268_pairs, read_verdicts
 from system_tests.plan.changes import CHANGES, STREAMS_BROKERS, STREAMS_CHANGES
 from system_tests.real import PINS
 from system_tests.support.fetch import CURRENT
@@ -143,7 +142,7 @@ def checksums():
 
 
 def verdicts():
-    if set(read(VERDICTS)) != {*all_pairs(), *kip268_pairs()}:
+    if set(read_verdicts(VERDICTS)) != {*all_pairs(), *kip268_pairs()}:
         return f"rolling-bounce matrix --missing --write {VERDICTS.relative_to(ROOT)}"
     return ""
 
