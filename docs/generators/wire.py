@@ -42,7 +42,7 @@ To list the fields of a subscription or assignment with their bytes:
 assignor decode --kind subscription --hex 0000000c0000000c
 ```
 
-Versions 1 to 11 are Kafka's. They equal the bytes of Kafka Streams 0.10.0 to 4.3: big-endian,
+Versions 1 to 11 are Kafka's. They equal the bytes of Kafka Streams 0.10.0 to 4.4: big-endian,
 without framing, without checksum. Every reader ignores bytes behind the last field of a version; a
 [trailer](#trailer) uses this. Versions 12 to 100 stay free for Kafka. Versions from 101 on are
 [native](#native-versions). An x marks the versions that have a field.

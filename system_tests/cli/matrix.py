@@ -48,7 +48,7 @@ _EXAMPLES = """
 PROGRAM matrix  # all kinds of releases
 PROGRAM matrix --kip268  # KIP-268's table, with reasons
 PROGRAM matrix --kip268 --no-backport  # (*) cells, no backport
-PROGRAM matrix --from 2.3.1 --to 4.1  # one pair
+PROGRAM matrix --from 2.3.1 --to 4.4  # one pair
 PROGRAM matrix --from 2.0.1  # one release to every kind
 PROGRAM matrix --topology all  # changes of an application
 """

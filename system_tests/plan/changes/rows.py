@@ -54,6 +54,7 @@ _CHANGE: Final[dict[str, Form]] = {
     "uses?": _USES,
     "unless?": _USES,
     "at_switch?": bool,
+    "off_by_default?": bool,
     "back?": str,
     "back_action?": str,
     "back_when?": _WHEN,
@@ -73,12 +74,32 @@ _STREAMS: Final = read_table(
 )
 
 _ANNOUNCED: Final[dict[str, Form]] = dict.fromkeys(("release", "what", "action", "source"), str)
+_NEW: Final[dict[str, Form]] = {"release": _RELEASE, "what": str, "back": str, "source": str}
 _CHANGES: Final = read_table(
-    _FILES, "changes.toml", {"change": _ROWS, "announced": rows_of(_ANNOUNCED, "release", "what")}
+    _FILES,
+    "changes.toml",
+    {
+        "change": _ROWS,
+        "new": rows_of(_NEW, "release", "what"),
+        "announced": rows_of(_ANNOUNCED, "release", "what"),
+    },
 )
 
 CHANGES: Final = tuple(map(_change, _CHANGES["change"]))
 """Every row for the way from one release to another."""
+
+
+class New(NamedTuple):
+    """What a release offers to programs that ask for it, and what earlier releases have."""
+
+    release: str
+    what: str
+    back: str
+    source: str
+
+
+NEW: Final = tuple(New(**row) for row in _CHANGES["new"])
+"""Every offer, by release; no plan names them."""
 
 
 class Announced(NamedTuple):

@@ -18,7 +18,7 @@ from probing.features import KAFKA_RELEASES
 from probing.releases.rows import LATEST_VERSION_SINCE, READ, RELEASE_TABLES
 from probing.versions import START_VERSION
 from system_tests.matrix import all_pairs, kip268_pairs, read_verdicts
-from system_tests.plan.changes import CHANGES, STREAMS_BROKERS, STREAMS_CHANGES
+from system_tests.plan.changes import CHANGES, NEW, STREAMS_BROKERS, STREAMS_CHANGES
 from system_tests.real import PINS
 from system_tests.support.fetch import CURRENT
 from tests.encoding.golden_files import LATEST, PATCHES, expected_count, groups, lines, vectors
@@ -62,7 +62,7 @@ def streams_groups():
 
 def changes():
     rows = [pair for row in (*CHANGES, *STREAMS_CHANGES) for pair in row.ranges]
-    changed = {name for pair in rows for name in pair}
+    changed = {name for pair in rows for name in pair} | {row.release for row in NEW}
     for name in CURRENT:
         if name not in READ:
             return (
