@@ -235,10 +235,13 @@ class ConsumerLoop:
         return own | {topic: member and topic_id(member, topic) for topic in found}
 
     def seek(self, offsets: Mapping[Any, int]) -> None:
-        """Read these partitions from other offsets, those that are still assigned."""
+        """Read these partitions from other offsets, those that are still assigned.
+
+        librdkafka itself finds where the others begin in which it has read nothing.
+        """
         failure = None
         for partition, offset in offsets.items():
-            if partition in self._consumer._serving.read:
+            if partition in self._consumer._serving.read and not self._consumer.looks_up(partition):
                 try:
                     self._consumer.seek(Position(partition.topic, partition.partition, offset))
                 except KafkaException as error:
