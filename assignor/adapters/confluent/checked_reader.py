@@ -126,12 +126,17 @@ class CheckedReader(confluent_kafka.Consumer):
         return [stored.begin(looked_up.get(partition_of(each), each)) for each in begins]
 
     @in_turn
-    def looks_up(self, where: TopicPartition) -> bool:
-        """Return whether librdkafka looks up where a partition begins, and would forget a seek."""
+    def _forgets_a_seek(self, where: TopicPartition) -> bool:
+        """Return whether librdkafka still looks up where a partition begins."""
         return where in self._looks_up and super().position([Position(*where)])[0].offset < 0
 
     def _check_begun(self, where: TopicPartition) -> None:
-        if self.looks_up(where):
+        """Refuse a seek that librdkafka would forget.
+
+        Raises:
+            KafkaException: it looks up where the partition begins.
+        """
+        if self._forgets_a_seek(where):
             why = f"Failed to seek: no broker has told yet where {where} begins; try again later"
             raise refused(KafkaError._STATE, why)
 

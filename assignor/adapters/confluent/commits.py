@@ -72,7 +72,7 @@ class Commits:
         return list(commit.offsets)
 
     def submit_newer(self, newer: Sequence[Position]) -> None:
-        """Commit what is stored and not committed, if there is something."""
+        """Commit stored positions that are newer than the committed ones, if there are any."""
         if newer:
             self.submit(newer, is_async=True)
 

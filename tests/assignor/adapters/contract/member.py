@@ -324,8 +324,8 @@ class Run(OtherMember):
             return False
         self.passed.add(where)
         own = TopicPartition(TOPIC, error.partition)
-        # A client that learns only later of a topic made anew reads it again. So does a state whose
-        # task was taken over: of a group without committed offset it says where reading begins.
+        # A client that learns only later of a topic made anew reads it again. So does a member with
+        # state, if the group has committed nothing: reading begins where its state ends.
         is_known = self.known.get(error.partition) == self.cluster.incarnation
         if is_known and (not self.has_stores or own in self.cluster.committed):
             self.passed_here.add(where)

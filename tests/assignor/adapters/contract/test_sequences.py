@@ -66,7 +66,7 @@ BROKEN = [
     ("commit_late", "handler_is_slow", "lost"),
     # The positions of a former topic were committed by a consumer that commits by itself.
     ("commit_late", "topic_deleted", "revoked_in_part"),
-    # One partition that librdkafka looked up kept those from their commits that were sought.
+    # librdkafka looked up the begin of one partition, and the others of a seek were not committed.
     ("topic_deleted", "topic_made_anew", "fetch_fails"),
     ("fetch_fails", "handler_stops", "topic_deleted"),
 ]
