@@ -68,7 +68,7 @@ without the change."""
 
 _NEWEST = """## The newest release
 
-Kafka {name}: what it offers, what it changes, what stays off until you turn it on, the way back.
+Kafka {name}: what it changes, what it offers, what stays off until you turn it on, the way back.
 `rolling-bounce plan --to {series}` names the rows that concern a path.
 
 | | what | below {name} | source |
@@ -156,10 +156,11 @@ def _newest(newest: Release) -> Iterator[str]:
     yield _NEWEST.format(name=newest.name, series=newest.series)
     first = f"{newest.series}.0"
     rows = [("new", row.what, row.back, row.source) for row in NEW if row.release == first]
-    for where, changes in (("", CHANGES), (", streams groups", STREAMS_CHANGES)):
+    for where, changes in (("", CHANGES), (": streams groups", STREAMS_CHANGES)):
         for change in changes:
             if change.since == first:
-                kind = "off by default" if change.off_by_default else "changed"
+                kind = "changed, to do" if change.action else "changed, nothing to do"
+                kind = "off by default" if change.off_by_default else kind
                 what = "; ".join(filter(None, (change.what, change.action)))
                 back = "; ".join(filter(None, (change.back, change.back_action)))
                 rows.append((f"{kind}{where}", what, back, change.source))
@@ -169,8 +170,8 @@ def _newest(newest: Release) -> Iterator[str]:
     state = "; ".join(one_way) or f"no format is recorded that {before.name} cannot open"
     path = expect(newest, before).outcome
     rows.append(("way back", f"to {before.name}: {path}", state, "release table, simulated"))
-    order = ("new", "changed", "off by default", "way back")
-    for row in sorted(rows, key=lambda row: order.index(row[0].partition(",")[0])):
+    order = ("changed, to do", "changed, nothing to do", "new", "off by default", "way back")
+    for row in sorted(rows, key=lambda row: order.index(row[0].partition(":")[0])):
         yield _cells(row)
     yield "\n"
 
