@@ -38,9 +38,10 @@ def test_the_guide_prints_a_line_for_each_missing_step_and_an_object_on_request(
     assert [*json.loads(capsys.readouterr().out)] == ["changes"]
 
 
-def test_a_release_is_read_with_nothing_if_no_change_has_it(monkeypatch):
+def test_a_release_is_read_with_nothing_if_no_change_has_it_and_only_then(monkeypatch):
     last = guide.READ[guide.NEWEST.name]
-    monkeypatch.setitem(guide.READ, guide.NEWEST.name, {**last, "nothing": True})
+    wrong = {**last, "nothing": not last.get("nothing", False)}
+    monkeypatch.setitem(guide.READ, guide.NEWEST.name, wrong)
     assert "only then" in guide.changes()
 
 

@@ -149,7 +149,7 @@ def test_a_series_stands_for_its_newest_patch(text, name):
     [
         ("2.3.7", "2.3.0, 2.3.1"),
         ("0.10", "0.10.0, 0.10.1, 0.10.2"),
-        ("4", f"4.1, 4.2, 4.3, {NEWEST_SERIES}."),
+        ("4", f"{', '.join([name for name in SERIES if name.startswith('4.')][-4:])}."),
         ("3.10", "3.9.2, 4.0.0"),
         ("5.0", f"release is {NEWEST_KAFKA}."),  # native is no release of brokers
         ("0.9", "0.10.0.0"),
