@@ -4,7 +4,7 @@ from typing import Any, Final, NamedTuple
 
 from probing import Release, ReleaseError, find_release
 from probing import releases as data
-from probing.tables import Form, of_length, read_table, rows_of
+from probing.tables import Form, Where, of_length, read_table, rows_of
 from probing.upgrades import seen_with
 from system_tests.plan.changes.model import Of, ReleaseChange, Subject, When, Work
 from system_tests.plan.uses import Use
@@ -66,7 +66,23 @@ _BROKERS: Final[dict[str, Form]] = {
     "streams_version?": int,
     "uses_offsets?": bool,
 }
-_ROWS: Final = rows_of(_CHANGE, "since", "subject", "what")
+
+
+def _problem_of_ranges(row: dict[str, Any], _: object) -> str:
+    """Return which range of a row ends before it begins, or begins before another one ends."""
+    position = _NO_RELEASE.index  # of no release 0
+    ranges = [(row["since"], row.get("until", "")), *row.get("also", ())]
+    earliest = 1
+    for since, until in sorted(ranges, key=lambda ends: position(ends[0])):
+        if position(since) < earliest:
+            return f"the range from {since!r} on begins before the one before it ends"
+        earliest = position(until) or len(_NO_RELEASE)
+        if earliest <= position(since):
+            return f"the range from {since!r} on ends before it begins, with {until!r}"
+    return ""
+
+
+_ROWS: Final = rows_of(Where(_CHANGE, _problem_of_ranges), "since", "subject", "what")
 _STREAMS: Final = read_table(
     _FILES,
     "streams.toml",

@@ -33,22 +33,25 @@ def test_every_row_is_of_real_releases_and_names_a_source():
     for row in CHANGES:
         ends = [name for span in row.ranges for name in span if name]
         assert [find_release(name).name for name in ends] == ends
-        orders = [find_release(name).order for name in ends]
-        assert orders == sorted(orders)  # no range overlaps the next one
-        assert all(until for _, until in row.ranges[:-1])
         assert re.search(r"KIP-\d+|KAFKA-\d+|upgrade notes|Streams guide", row.source)
         assert not (row.what + row.action).endswith(".")
 
 
 NAME = r"(?<![\d.])(\d+\.\d+(?:\.\d+)*)"
-COMPARED = re.compile(rf"(?<!notes )(?<!guide )(?<!in ){NAME} and {NAME}")  # jars of two releases
+# Jars of two releases, the one before a change and one with it; not a list of three or of pages.
+COMPARED = re.compile(rf"(?<!, )(?<!notes )(?<!guide )(?<!in ){NAME} and {NAME}")
 
 
 def is_named(release, text):
-    """Whether a text names a release, of a .0 the series, or compares two around it."""
+    """Whether a text names a release, of a .0 the series, or compares two around a .0.
+
+    The first of two that are compared is the one before the change.
+    """
     pairs = [[tuple(map(int, end.split("."))) for end in ends] for ends in COMPARED.findall(text)]
     between = any(first < find_release(release).order <= second for first, second in pairs)
-    return between or not {release, release.removesuffix(".0")}.isdisjoint(re.findall(NAME, text))
+    names = re.findall(NAME, COMPARED.sub(r"\2", text))
+    is_first = release.endswith(".0")
+    return (between and is_first) or not {release, release.removesuffix(".0")}.isdisjoint(names)
 
 
 def is_branch(since, until):

@@ -25,6 +25,23 @@ DEFECTS = [row for row in CHANGES if row.subject is Subject.DEFECT]
 EACH = [release for release in RELEASES if not release.is_native]
 
 
+def test_a_defect_begins_and_ends_where_its_tracker_and_the_jars_say():
+    """Stated a second time: a wrong number in a row is otherwise a plan that nobody questions."""
+    assert {re.findall(r"KAFKA-\d+|KIP-\d+", row.source)[-1]: row.ranges for row in DEFECTS} == {
+        "KAFKA-14646": (("3.3.0", "3.4.0"),),
+        "KAFKA-10173": (("2.4.0", "2.5.1"),),
+        "KAFKA-12508": (("2.6.0", "2.6.2"), ("2.7.0", "2.7.1")),
+        "KAFKA-14172": (("2.6.0", "3.4.1"),),
+        "KAFKA-9891": (("0.11.0.0", "2.5.1"),),
+        "KAFKA-16017": (("2.6.0", "3.6.2"),),
+        "KAFKA-19479": (("0.11.0.0", "3.9.2"), ("4.0.0", "4.0.2"), ("4.1.0", "4.1.1")),
+        "KAFKA-19668": (("4.0.0", "4.0.1"), ("4.1.0", "4.1.1")),
+        "KAFKA-19748": (("4.1.0", "4.1.1"),),
+        "KAFKA-20685": (("3.8.0", "4.2.2"),),
+        "KAFKA-20688": (("4.3.0", "4.3.1"),),
+    }
+
+
 def test_a_defect_concerns_only_the_releases_that_have_it():
     assert has("4.2", "4.3.0", "KAFKA-20616")
     assert not has("4.2", "4.3.1", "KAFKA-20616")
