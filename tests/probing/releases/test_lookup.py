@@ -13,6 +13,7 @@ from probing import (
     Standing,
     find_release,
 )
+from probing.releases import PATCHES_BY_SERIES
 from probing.releases.lookup import parse_order
 from probing.versions import START_VERSION
 from tests.versions import LATER, NEWEST, NEWEST_SERIES
@@ -132,9 +133,7 @@ def test_formats_are_kept_old_up_to_the_series_that_changed_them():
         ("2.3.0", "2.3.0"),
         ("0.10.2", "0.10.2.2"),
         ("0.10.2.1", "0.10.2.1"),
-        ("4.3", "4.3.1"),
-        ("4.2", "4.2.2"),
-        ("4.4", "4.4.0"),
+        *((series, f"{series}.{patches[-1]}") for series, patches in PATCHES_BY_SERIES.items()),
         ("native", "native"),
         ("next", "next"),
         ("incompatible", "incompatible"),
