@@ -75,6 +75,17 @@ def test_copies_that_are_given_up(client, standbys, replicas, rule):
     assert rules_of(facts)[1] == {"b": rule}
 
 
+def test_the_last_row_of_a_table_gives_its_own_sentence():
+    new = TaskAssignment(active=np.array([0]), standbys=((0, 1),))
+    facts = explained(OWNER, holder("b", None), answer=new, replicas=1)
+    assert copy_reason(facts, 0, 1).why == (
+        "num.standby.replicas is 1, no other client had its state; 1,000,000 records to restore"
+    )
+    alone = TaskAssignment(active=np.array([0]), standbys=())
+    facts = explained(OWNER, holder("b", 3), answer=alone, replicas=1)
+    assert dropped_reason(facts, 0, 1).why == "num.standby.replicas is 1; it was at lag 3"
+
+
 @pytest.mark.parametrize(
     ("owner", "threads", "rule"),
     [
@@ -93,4 +104,7 @@ def test_tasks_without_state(owner, threads, rule):
     state = group_state(tasks=[task], stateful_tasks=[], clients=clients, config=AssignmentConfig())
     answer = TaskAssignment(active=np.array([1]), standbys=())
     facts = facts_of(state, answer, strategy="high_availability")
-    assert active_reason(facts, 0).rule == rule
+    reason = active_reason(facts, 0)
+    assert reason.rule == rule
+    if rule == "stateless, moved":
+        assert reason.why == "a goes from 1 tasks in total to 0, b from 0 to 1"
