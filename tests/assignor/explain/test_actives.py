@@ -132,6 +132,11 @@ def test_each_rule_decides_its_case(clients, rule):
     assert active_reason(one_task(*clients), 0).rule == rule
 
 
+def test_a_task_with_little_state_is_started_anywhere():
+    reason = active_reason(one_task(holder("a", None), lag=50), 0)
+    assert reason.rule == "started, little to restore"
+
+
 def test_an_answer_from_elsewhere_is_explained_by_what_can_be_seen():
     facts = one_task(holder("a", LAG_RUNNING, runs=True), holder("b", 3))
     moved = TaskAssignment(active=np.array([1]), standbys=((0, 0),))
