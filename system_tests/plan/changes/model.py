@@ -70,6 +70,7 @@ class ReleaseChange:
         at_switch: it is due at the step that switches processing.guarantee, if the path has one.
         from_below: it concerns only paths that start below this release; empty: all.
         also: other ranges of releases with the change, as (first, first later one without it).
+        off_by_default: only a setting turns it on.
         back: what changes when the group returns to a release without it; empty: nothing is said.
         back_action: what to do about `back`.
         back_when: when it is dealt with.
@@ -88,6 +89,7 @@ class ReleaseChange:
     uses: tuple[Use, ...] = ()
     unless: tuple[Use, ...] = ()
     at_switch: bool = False
+    off_by_default: bool = False
     from_below: str = ""
     back: str = ""
     back_action: str = ""

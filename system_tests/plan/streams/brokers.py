@@ -6,11 +6,6 @@ from typing import Final
 from probing import Release, ReleaseError, find_release
 from system_tests.plan.changes import STREAMS_BROKERS
 
-FIRST_BROKERS: Final = "4.2.1"
-"""The first brokers that are not refused."""
-FIRST_STATIC: Final = "4.4"
-"""The first members and brokers that let static members move."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerRow:
@@ -33,6 +28,10 @@ class BrokerRow:
 
 
 BROKERS: Final = tuple(BrokerRow(**row) for row in STREAMS_BROKERS)
+FIRST_BROKERS: Final = next(row.since for row in BROKERS if not row.refused)
+"""The first brokers that are not refused."""
+FIRST_STATIC: Final = find_release(next(row.since for row in BROKERS if row.uses_offsets)).series
+"""The first series whose members and brokers let static members move."""
 
 
 def broker_row(release: Release) -> BrokerRow:
