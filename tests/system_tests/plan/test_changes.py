@@ -5,6 +5,7 @@ import pytest
 from probing import NEWEST_KAFKA, RELEASES, ReleaseError, find_release
 from probing.releases import READ, TRUNK
 from system_tests.plan import (
+    ANNOUNCED,
     CHANGES,
     ReleaseChange,
     Subject,
@@ -15,6 +16,7 @@ from system_tests.plan import (
     make_plan,
 )
 from system_tests.plan.changes import STREAMS_CHANGES
+from tests.versions import NEWEST_SERIES
 
 
 def plan(old, new, *uses):
@@ -267,21 +269,24 @@ def test_rows_about_pins_concern_groups_that_were_pinned():
     assert not any("rejects upgrade.from" in note for note in plan("3.9", "4.3").warnings)
 
 
-OF_4_5 = ["KAFKA-20464", "Streams guide"]
-OF_5_0 = [*OF_4_5, "KIP-1274", "KIP-1237", "StreamsConfig", "KIP-1244", "KIP-1153", "KIP-1195"]
-OF_5_0 += ["KAFKA-16337", "KIP-1120"]
+SOURCES = {
+    "4.5": ["KAFKA-20464", "Streams guide"],
+    "5.0": [
+        *("KIP-1274", "KIP-1237", "StreamsConfig", "KIP-1244", "KIP-1153", "KIP-1195"),
+        *("KAFKA-16337", "KIP-1120"),
+    ],
+}
+LATER = [release for release in SOURCES if release in {row.release for row in ANNOUNCED}]
 
 
 @pytest.mark.parametrize(
-    ("name", "sources", "counted"),
-    [
-        ("5", OF_5_0, "10 (above)"),
-        ("5.0.1", OF_5_0, "10 (above)"),
-        ("4.5", OF_4_5, "2 (above)"),
-        ("4.4.99", [], "nothing"),
-    ],
+    ("name", "releases"),
+    [("5", LATER), ("5.0.1", LATER), (LATER[0], LATER[:1]), (f"{NEWEST_SERIES}.99", [])],
 )
-def test_a_plan_to_a_later_release_says_what_is_announced_and_as_of_when(name, sources, counted):
+def test_a_plan_to_a_later_release_says_what_is_announced_and_as_of_when(name, releases):
+    """A row of a release that is there now is a [[change]], and announced no more."""
+    sources = [source for release in releases for source in SOURCES[release]]
+    counted = f"{len(sources)} (above)" if sources else "nothing"
     with pytest.raises(ReleaseError, match="the newest is") as error:
         find_target(name)
     assert f", as of {READ[TRUNK]['date']}: {counted}; read Kafka's" in str(error.value)
