@@ -31,8 +31,7 @@ def decision_of(
     run into. Costs change it only if they show what the plan does not know.
     """
     reasons = (
-        *(step.why[0] for step in made.steps if not step.rolling and step.why),
-        *made.traps.values(),
+        *(made.traps.values() or (step.why[0] for step in made.steps if not step.rolling)),
         *(sentence for cost in costs for sentence in cost.verdict[:1]),
     )
     words = _no_go(made, costs)
@@ -50,10 +49,9 @@ def decision_of(
 
 def _no_go(made: UpgradePlan, costs: Sequence[StepCost]) -> str:
     """Return why a plan is a no go, in words; empty: it is not."""
-    if not made.rolling:
-        return "no go by rolling bounces"
-    if made.traps:
-        return f"no go: {'; '.join(sorted(made.traps))}"
+    if made.traps or not made.rolling:
+        how = "no go" if made.rolling else "no go by rolling bounces"
+        return ": ".join(filter(None, (how, "; ".join(sorted(made.traps)))))
     if any(cost.kills for cost in costs):
         return "no go: this way kills members"
     return "no go: simulated bounces break a rule" if any(cost.is_bad for cost in costs) else ""

@@ -136,6 +136,6 @@ def not_rehearsed(made: UpgradePlan) -> tuple[str, ...]:
         return ()
     is_old = any(find_release(stop).order < _FIRST_OF_NEW_BROKERS for stop in made.stops)
     found = [_USES[use] for use in made.uses if use in _USES]
-    found += [_SUBTOPOLOGIES] * is_fatal(made)
+    found += [_SUBTOPOLOGIES] * (made.rolling and is_fatal(made))
     found += [_STORES, _JVM, _OLD_BROKERS, *([_OLD_MEMBERS] if is_old else [])]
     return tuple(dict.fromkeys(found))

@@ -1,14 +1,20 @@
-"""Plans: the way between two releases, the way back after each step, and what else counts."""
+"""Plans: the way between two releases, the way back after each step, and what else counts.
 
-from collections.abc import Mapping, Sequence
+A plan is what an operator does: where rolling bounces run into a trap that only a stop of all
+members avoids, it is that stop.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from probing import Direction, Release, find_release, upgrade_path
 from system_tests.plan.changes import CHANGES, NOT_CHECKED, PathChange, Work, changes_between
 from system_tests.plan.exactly_once import has_both, is_guarantee
-from system_tests.plan.model import PlanStep
+from system_tests.plan.model import PlanStep, Running, Way
 from system_tests.plan.notes import (
+    NO_GO,
+    Note,
     Trap,
     bug_sentences,
     going_back,
@@ -17,7 +23,7 @@ from system_tests.plan.notes import (
     window_sentences,
 )
 from system_tests.plan.uses import Use, check_uses
-from system_tests.plan.way import assumed_running, undo, way_between
+from system_tests.plan.way import assumed_running, offline_way, undo, way_between
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +44,8 @@ class UpgradePlan:
         warnings: settings to leave alone, traps, formats; the traps first.
         traps: what makes the path a no go although rolling bounces are possible -> its warning.
         back_traps: the same of the ways back, without those of the path itself.
+        way_out: how the traps are avoided, as an imperative; empty: there are none.
+        instead: the step that stops all members and needs no bridge; None: the path has no bridge.
         windows: when a JVM leader may fail a group with native members in it.
         bugs: known issues of the releases, with ids.
         changes: what else changes between the releases, each with its source.
@@ -57,6 +65,8 @@ class UpgradePlan:
     warnings: tuple[str, ...]
     traps: Mapping[Trap, str]
     back_traps: Mapping[Trap, str]
+    way_out: str
+    instead: PlanStep | None
     windows: tuple[str, ...]
     bugs: tuple[str, ...]
     changes: tuple[PathChange, ...] = ()
@@ -84,10 +94,38 @@ def make_plan(
         OptionError: one of the releases does not have a feature.
     """
     check_uses(old, new, uses)
-    first, goal = assumed_running(old, new, uses)
-    way = way_between(first, goal, uses)
+    ends = assumed_running(old, new, uses)
+    way = way_between(*ends, uses)
+    traps = [note for note in notes_of(way, uses, threads=threads) if note.stops_all]
+    if not traps:
+        return plan_of_way(way, ends, uses, threads=threads)
+    made = plan_of_way(offline_way(*ends, _whys(traps), uses), ends, uses, threads=threads)
+    return replace(made, traps=traps_of(traps), obstacles=_whys(traps))
+
+
+def _whys(traps: Iterable[Note]) -> tuple[str, ...]:
+    """Return why members are not bounced one at a time, as sentences."""
+    return tuple(f"in rolling bounces, {note.text.removeprefix(NO_GO)}" for note in traps)
+
+
+def plan_of_way(
+    way: Way, ends: tuple[Running, Running], uses: frozenset[Use], *, threads: int = 1
+) -> UpgradePlan:
+    """Return the plan that takes a way, with the traps that it runs into.
+
+    Args:
+        way: the way.
+        ends: what the group runs before and after it.
+        uses: features that the application uses.
+        threads: stream threads in each process.
+    """
+    first, goal = ends
+    old, new = first.release, goal.release
     ran = (first, *(step.after for step in way.steps))
-    backs = [undo(step, before, uses) for step, before in zip(way.steps, ran, strict=False)]
+    backs = [
+        _safe_undo(step, before, uses, threads)
+        for step, before in zip(way.steps, ran, strict=False)
+    ]
     steps = tuple(
         replace(step, back=back, old_upgrade_from=before.upgrade_from)
         for step, back, before in zip(way.steps, backs, ran, strict=False)
@@ -115,6 +153,10 @@ def make_plan(
         warnings=(*(note.text for note in notes), *back_traps.values()),
         traps=traps,
         back_traps=back_traps,
+        way_out=next((note.way_out for note in notes if note.way_out), ""),
+        instead=(
+            offline_way(first, goal, (), uses).steps[0] if way.rolling and way.stops[1:-1] else None
+        ),
         windows=window_sentences(old, new) if way.rolling else (),
         bugs=bug_sentences(way.stops, frozenset(uses)),
         changes=changes_between(
@@ -126,6 +168,13 @@ def make_plan(
         ),
         not_checked=NOT_CHECKED,
     )
+
+
+def _safe_undo(step: PlanStep, before: Running, uses: frozenset[Use], threads: int) -> Way:
+    """Return the way back of a step, which stops all members where bounces run into a trap."""
+    back = undo(step, before, uses)
+    traps = [note for note in notes_of(back, uses, threads=threads) if note.stops_all]
+    return offline_way(step.after, before, _whys(traps), uses) if traps else back
 
 
 def _first_steps(steps: Sequence[PlanStep]) -> Mapping[Work, int]:

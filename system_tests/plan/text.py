@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from typing import Final
 
 from encoding.primitives import shell_word
-from probing import find_release
+from probing import Direction, find_release
 from system_tests.plan.changes import When, changes_when
 from system_tests.plan.cost import StepCost
 from system_tests.plan.cost_text import cost_document, cost_of_return
@@ -18,6 +18,7 @@ from system_tests.plan.exactly_once import (
 )
 from system_tests.plan.group import UNNAMED, SimulatedGroup
 from system_tests.plan.model import PlanStep
+from system_tests.plan.notes import Trap
 from system_tests.plan.rehearsal import not_rehearsed, rehearsal_of
 from system_tests.plan.reset import reset_lines
 from system_tests.plan.steps import UpgradePlan
@@ -40,6 +41,9 @@ _LAST_MARKERS: Final = (
         " --offset CURRENT-OFFSET --isolation-level read_committed --timeout-ms 10000"
     ),
 )
+_BY_GUIDE: Final = (
+    " [Streams guide, offline upgrade: from 0.10.0 on up to 4.1, from 0.11.0 on in 4.3 and 4.4]"
+)
 _RESTARTED: Final = "bounce each member that this step has restarted,"
 
 
@@ -58,6 +62,8 @@ def plan_document(
         "reasons": list(decision.reasons),
         "traps": dict(made.traps),
         "back_traps": dict(made.back_traps),
+        "way_out": made.way_out,
+        "instead": made.instead and _step_document(made.instead, group),
         "uses": list(made.uses),
         "direction": made.direction.value,
         "rolling": made.rolling,
@@ -109,6 +115,7 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
     group = group or UNNAMED
     yield headline(made)
     yield verdict_line(decision_of(made, group))
+    yield from (f"  {title}: {text}" for title, text in other_ways(made, group))
     for assumption in assumptions(made):
         yield f"  assumed: {assumption}"
     if group.begun:
@@ -165,6 +172,27 @@ def headline(made: UpgradePlan) -> str:
     bounces = f"{len(made.steps)} rolling bounce{'s' if len(made.steps) > 1 else ''}"
     over = f" over the bridge {', '.join(made.stops[1:-1])}" if made.stops[1:-1] else ""
     return f"{made.old} to {made.new}: {bounces}{over}"
+
+
+def other_ways(made: UpgradePlan, group: SimulatedGroup = UNNAMED) -> Iterator[tuple[str, str]]:
+    """Yield what avoids a no go, and the way without a bridge, each with its title."""
+    if not made.rolling:
+        matrix = f"rolling-bounce matrix --from {made.old} --to {made.new}"
+        few = f"; with one subtopology they can be: {matrix}" * (set(made.traps) == {Trap.FATAL})
+        yield "way out", f"stop all members, as in step 1; do not bounce them one at a time{few}"
+    elif made.way_out:
+        yield "way out", made.way_out
+    step = made.instead
+    if step is None:
+        return
+    bridges = ", ".join(made.stops[1:-1])
+    is_by_guide = made.direction is Direction.UPGRADE and not find_release(made.new).is_native
+    texts = (
+        step_text(step, group),
+        *demands_of(step, group),
+        f"all partitions stop meanwhile, and {bridges} is not needed{_BY_GUIDE * is_by_guide}",
+    )
+    yield "or without a bridge", "; ".join(texts)
 
 
 def state_directory(made: UpgradePlan, group: SimulatedGroup) -> tuple[str, ...]:

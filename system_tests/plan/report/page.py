@@ -43,6 +43,7 @@ from system_tests.plan.text import (
     assumptions,
     headline,
     no_return_text,
+    other_ways,
     state_directory,
 )
 from system_tests.plan.workers import run_jobs
@@ -135,6 +136,7 @@ def _facts(
     facts += [("assumed", assumption) for assumption in assumptions(made)]
     facts += [("note", note) for note in group.notes]
     facts += [("obstacle", obstacle) for obstacle in made.obstacles]
+    facts += other_ways(made, group)
     return facts_html(facts)
 
 
