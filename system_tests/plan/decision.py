@@ -6,6 +6,7 @@ from typing import NamedTuple
 from probing import Direction
 from system_tests.plan.cost import StepCost
 from system_tests.plan.group import SimulatedGroup
+from system_tests.plan.model import PlanStep
 from system_tests.plan.steps import UpgradePlan
 
 
@@ -55,3 +56,23 @@ def _no_go(made: UpgradePlan, costs: Sequence[StepCost]) -> str:
     if any(cost.kills for cost in costs):
         return "no go: this way kills members"
     return "no go: simulated bounces break a rule" if any(cost.is_bad for cost in costs) else ""
+
+
+def no_return_meaning(step: PlanStep) -> str:
+    """Return what going back means after the point of no return."""
+    if step.resets:
+        return "from here on, state and results are rebuilt from the input, also if you go back"
+    if step.back is not None and any(again.resets for again in step.back.steps):
+        return "from here on, going back resets the application"
+    return "from here on, going back stops all members"
+
+
+def no_return_text(made: UpgradePlan) -> str:
+    """Return where the point of no return is, and from where on the way back restores state."""
+    outside = [change.no_return for change in made.changes if change.no_return]
+    none = "none among these steps" if outside else "none on this path"
+    where = none if made.no_return is None else f"step {made.no_return}"
+    at = made.restores_from
+    if at is not None and (made.no_return is None or at < made.no_return):
+        where += f"; from step {at} on, going back deletes and restores state"
+    return "; ".join((where, *outside))

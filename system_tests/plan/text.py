@@ -9,7 +9,12 @@ from probing import Direction, find_release
 from system_tests.plan.changes import When, changes_when
 from system_tests.plan.cost import StepCost
 from system_tests.plan.cost_text import cost_document, cost_of_return
-from system_tests.plan.decision import Decision, decision_of
+from system_tests.plan.decision import (
+    Decision,
+    decision_of,
+    no_return_meaning,
+    no_return_text,
+)
 from system_tests.plan.exactly_once import (
     guarantee_of,
     has_both,
@@ -130,7 +135,7 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
         yield from _titled("try:  ", rehearsal_of(made, step, group).lines)
         yield from _titled("back: ", back_lines(step, group))
         if number == made.no_return:
-            yield f"  !! point of no return: {_no_return_meaning(step)}"
+            yield f"  !! point of no return: {no_return_meaning(step)}"
     if made.steps:
         yield ""
         yield f"point of no return: {no_return_text(made)}"
@@ -189,7 +194,7 @@ def other_ways(made: UpgradePlan, group: SimulatedGroup = UNNAMED) -> Iterator[t
     is_by_guide = made.direction is Direction.UPGRADE and not find_release(made.new).is_native
     texts = (
         step_text(step, group),
-        *demands_of(step, group),
+        *(demands_of(step, group) if step.drains or step.resets else ()),
         f"all partitions stop meanwhile, and {bridges} is not needed{_BY_GUIDE * is_by_guide}",
     )
     yield "or without a bridge", "; ".join(texts)
@@ -230,24 +235,6 @@ def _assumed_guarantee(made: UpgradePlan) -> Iterator[str]:
         now, other = (guarantee_of(old, version) for version in (versions[0], 3 - versions[0]))
         use = next(use for use, version in VERSIONS.items() if version != versions[0])
         yield f"members run {now}; if they run {other.partition('=')[2]}, plan with --uses {use}"
-
-
-def _no_return_meaning(step: PlanStep) -> str:
-    """Return what going back means after the point of no return."""
-    if step.resets:
-        return "from here on, state and results are rebuilt from the input, also if you go back"
-    if step.back is not None and any(again.resets for again in step.back.steps):
-        return "from here on, going back resets the application"
-    return "from here on, going back stops all members"
-
-
-def no_return_text(made: UpgradePlan) -> str:
-    """Return where the point of no return is, and from where on the way back restores state."""
-    where = "none on this path" if made.no_return is None else f"step {made.no_return}"
-    at = made.restores_from
-    if at is not None and (made.no_return is None or at < made.no_return):
-        where += f"; from step {at} on, going back deletes and restores state"
-    return where
 
 
 def step_text(step: PlanStep, group: SimulatedGroup = UNNAMED) -> str:

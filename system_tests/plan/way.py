@@ -306,7 +306,7 @@ def offline_way(now: Running, goal: Running, why: tuple[str, ...], uses: frozens
         resets=bool(reset),
         drains=bool(drain),
         transactional=Use.EOS in uses,
-        demands=drain or reset or deletions(deleted, new),
+        demands=(*drain, *(reset or deletions(deleted, new))),
         version=goal.version,
     )
     return Way(stops=(old, new), steps=(step,))

@@ -70,6 +70,7 @@ class ReleaseChange:
         at_switch: it is due at the step that switches processing.guarantee, if the path has one.
         from_below: it concerns only paths that start below this release; empty: all.
         also: other ranges of releases with the change, as (first, first later one without it).
+        no_return: what ends the way back besides steps, as a sentence; empty: nothing does.
         back: what changes when the group returns to a release without it; empty: nothing is said.
         back_action: what to do about `back`.
         back_when: when it is dealt with.
@@ -89,6 +90,7 @@ class ReleaseChange:
     unless: tuple[Use, ...] = ()
     at_switch: bool = False
     from_below: str = ""
+    no_return: str = ""
     back: str = ""
     back_action: str = ""
     back_when: When = When.AFTER
@@ -133,6 +135,7 @@ class PathChange:
         changed: the release of Kafka that made the change, as "since 3.0.0", or on the way back as
             "before 3.0.0"; empty if it is `release`, or due at a switch.
         subject, when, what, action, source: as in `ReleaseChange`.
+        no_return: as in `ReleaseChange`; empty on the way back.
     """
 
     release: str
@@ -142,6 +145,7 @@ class PathChange:
     what: str
     action: str
     source: str
+    no_return: str = ""
 
     @property
     def label(self) -> str:
@@ -259,5 +263,6 @@ def _on_path(
             what=what,
             action=action,
             source=row.source,
+            no_return="" if is_left else row.no_return,
         )
     ]

@@ -54,6 +54,7 @@ _CHANGE: Final[dict[str, Form]] = {
     "uses?": _USES,
     "unless?": _USES,
     "at_switch?": bool,
+    "no_return?": str,
     "back?": str,
     "back_action?": str,
     "back_when?": _WHEN,

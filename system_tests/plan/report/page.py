@@ -20,7 +20,7 @@ from system_tests.plan.cost_text import (
     seconds_text,
     simulated_text,
 )
-from system_tests.plan.decision import decision_of
+from system_tests.plan.decision import decision_of, no_return_text
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.notes import NO_GO
 from system_tests.plan.rehearsal import not_rehearsed
@@ -42,7 +42,6 @@ from system_tests.plan.text import (
     WAY_BACK_IS,
     assumptions,
     headline,
-    no_return_text,
     other_ways,
     state_directory,
 )

@@ -104,3 +104,13 @@ def test_a_path_over_a_bridge_has_the_step_without_it():
     assert "or without a bridge" not in "\n".join(lines_of("--from 3.9 --to 4.4"))
     way_out = lines_of("--from 2.3.0 --to 3.9")[2]
     assert way_out == "  way out: bounce to 2.3.1 first, which also writes version 4"
+
+
+def test_what_ends_the_way_back_besides_steps_is_at_the_point_of_no_return():
+    ends = "once brokers run 4.0 or later, no group can go back below 2.1 (KIP-896)"
+    for words, where in (("--from 2.0 --to 2.2", "step 1"), ("--from 1.1 --to 4.4", "step 1")):
+        (line,) = (line for line in lines_of(words) if line.startswith("point of no return: "))
+        assert line.startswith(f"point of no return: {where}")
+        assert line.endswith(f"; {ends}")
+    assert ends not in "\n".join(lines_of("--from 2.1 --to 2.2"))
+    assert ends not in "\n".join(lines_of("--from 2.2 --to 2.0"))
