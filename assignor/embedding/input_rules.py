@@ -201,7 +201,7 @@ INPUT_RULES: Final = (
         goes=Goes.ON,
         says="{where}: the group has no committed offset between {start} and {end}: none was "
         "committed, or it has expired; the state has input up to offset {at}, where reading "
-        "continues, whatever auto_offset_reset says",
+        "continues, also after a seek and whatever auto_offset_reset is",
         level=logging.INFO,
     ),
     InputRule(

@@ -125,14 +125,18 @@ class CheckedReader(confluent_kafka.Consumer):
         self._looks_up |= frozenset(map(partition_of, logical)) - looked_up.keys()
         return [stored.begin(looked_up.get(partition_of(each), each)) for each in begins]
 
-    def _check_begun(self, partition: Position) -> None:
-        """Refuse a seek that librdkafka would forget, as long as it has returned nothing.
+    @in_turn
+    def _forgets_a_seek(self, where: TopicPartition) -> bool:
+        """Return whether librdkafka still looks up where a partition begins."""
+        return where in self._looks_up and super().position([Position(*where)])[0].offset < 0
+
+    def _check_begun(self, where: TopicPartition) -> None:
+        """Refuse a seek that librdkafka would forget.
 
         Raises:
             KafkaException: it looks up where the partition begins.
         """
-        where = partition_of(partition)
-        if where in self._looks_up and super().position([partition])[0].offset < 0:
+        if self._forgets_a_seek(where):
             why = f"Failed to seek: no broker has told yet where {where} begins; try again later"
             raise refused(KafkaError._STATE, why)
 

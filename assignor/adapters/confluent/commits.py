@@ -71,9 +71,8 @@ class Commits:
             raise refused(commit.error.code(), f"{COMMIT_FAILED}: {why}")
         return list(commit.offsets)
 
-    def submit_newer(self) -> None:
-        """Commit what is stored and not committed, if there is something."""
-        newer = self.stored.newer()
+    def submit_newer(self, newer: Sequence[Position]) -> None:
+        """Commit stored positions that are newer than the committed ones, if there are any."""
         if newer:
             self.submit(newer, is_async=True)
 
@@ -84,7 +83,7 @@ class Commits:
         They are then those of records that the application has finished.
         """
         if not self._settings.auto_offset_store:
-            self.submit_newer()
+            self.submit_newer(self.stored.newer())
         elif not any(isinstance(event, CommitDue) for event in tuple(self._mailbox.events)):
             self._mailbox.post(CommitDue())
 

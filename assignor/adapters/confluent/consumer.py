@@ -232,7 +232,7 @@ class Consumer(CheckedReader):
         """
         where = partition_of(partition)
         self._serving.input.forget([where])
-        self._check_begun(partition)
+        self._check_begun(where)
         try:
             super().seek(partition)
         except KafkaException as error:
@@ -290,8 +290,7 @@ class Consumer(CheckedReader):
         elif offsets is not None:
             wanted = checked_offsets(offsets)
         else:
-            self._serving.store_positions(self, self._serving.read)
-            wanted = self._commits.stored.newer(self._serving.read)
+            wanted = self._serving.newer(self, self._serving.read)
         foreign = refuse_foreign(wanted, self._member.topics, self._serving.owned)
         if bool(renamed.get("async", asynchronous)):
             self._commits.submit(wanted, is_async=True, refusal=foreign)

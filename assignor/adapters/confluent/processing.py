@@ -235,14 +235,19 @@ class ConsumerLoop:
         return own | {topic: member and topic_id(member, topic) for topic in found}
 
     def seek(self, offsets: Mapping[Any, int]) -> None:
-        """Read these partitions from other offsets, those that are still assigned."""
+        """Read these partitions from other offsets, those that are still assigned.
+
+        A partition of which librdkafka looks up the begin is left out: no record of it was read.
+        """
         failure = None
         for partition, offset in offsets.items():
-            if partition in self._consumer._serving.read:
-                try:
-                    self._consumer.seek(Position(partition.topic, partition.partition, offset))
-                except KafkaException as error:
-                    failure = error
+            is_read = partition in self._consumer._serving.read
+            if not is_read or self._consumer._forgets_a_seek(partition):
+                continue
+            try:
+                self._consumer.seek(Position(partition.topic, partition.partition, offset))
+            except KafkaException as error:
+                failure = error
         if failure is not None:
             raise failure
 

@@ -158,6 +158,11 @@ class ReaderInput:
                 self._lost[partition] = at
         return taken
 
+    def made_anew(self, consumer: Any) -> frozenset[TopicPartition]:
+        """Return the partitions with positions of a former topic, until a poll settles them."""
+        client = ConsumerLoop(consumer)
+        return frozenset(self.watch.made_anew(client.topic_ids(asks=False), client.assigned()))
+
     def _drop_former(self, consumer: Any, taken: list[Message], now_s: float) -> list[Message]:
         """Settle positions in topics that were made anew; return the messages of all others."""
         client = ConsumerLoop(consumer)

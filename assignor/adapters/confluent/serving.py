@@ -244,8 +244,7 @@ class Serving:
         elif isinstance(event, Call):
             event.call()
         elif isinstance(event, CommitDue):
-            self.store_positions(consumer, self.read)
-            self._commits.submit_newer()
+            self._commits.submit_newer(self.newer(consumer, self.read))
         elif not isinstance(event, Failed) and self._settings.on_commit is not None:
             self._settings.on_commit(event.error, list(event.offsets))
 
@@ -326,20 +325,21 @@ class Serving:
         """
         gone = frozenset(partitions)
         given_up = sorted(self.read & gone)
-        if self._settings.auto_commit:
-            self.store_positions(consumer, given_up)
+        newer = self.newer(consumer, given_up) if self._settings.auto_commit else []
         yield
         self.assigns += 1
-        if self._settings.auto_commit:
-            newer = self._commits.stored.newer(given_up)
-            if newer:
-                self._commits.submit(newer, is_async=True)
+        self._commits.submit_newer(newer)
         self._commits.stored.forget(given_up)
         self.input.forget(gone)
         self.read -= frozenset(given_up)
 
-    def store_positions(self, consumer: Reader, partitions: Iterable[TopicPartition]) -> None:
-        """Store the positions of partitions, if records count as stored once they are returned."""
-        wanted = [Position(*each) for each in sorted(partitions)]
+    def newer(self, consumer: Any, partitions: Iterable[TopicPartition]) -> list[Position]:
+        """Return what is stored of partitions and newer than what is committed.
+
+        Positions count as stored with `enable.auto.offset.store`. Those of a topic that was made
+        anew are left out: they are of the former one until a poll settles them.
+        """
+        wanted = sorted(frozenset(partitions) - self.input.made_anew(consumer))
         if wanted and self._settings.auto_offset_store:
-            self._commits.stored.store(consumer.position(wanted))
+            self._commits.stored.store(consumer.position([Position(*each) for each in wanted]))
+        return self._commits.stored.newer(wanted)

@@ -197,6 +197,9 @@ def test_second_client_with_the_same_instance_id_fences_the_first(broker):
     with members(broker, 1, group_instance_id="i") as group:
         (first,) = group
         wait_until(lambda: first.owned)
+        # A member that joins again is fenced in its JoinGroup request, and sends no heartbeats.
+        first.freeze()
+        poll_until(first.consumer, lambda: not first.consumer._coordinator.need_rejoin())
         with members(broker, 1, group_instance_id="i") as others:
             wait_until(lambda: others[0].owned == frozenset(IN))
             wait_until(lambda: "heartbeat of" in " ".join(fenced_requests(broker)))

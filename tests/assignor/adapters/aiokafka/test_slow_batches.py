@@ -50,8 +50,10 @@ def run(broker, caplog, batches, work):
 def test_a_member_leaves_in_each_batch_that_is_too_slow_and_the_log_says_so(caplog):
     """Before, aiokafka took a call that had ended with an error for one that polls, for ever."""
 
-    async def work(_):
+    async def work(consumer):
         await until(lambda: members(broker) == 0)
+        # The client learns of it from the answer to its LeaveGroup request.
+        await until(lambda: consumer._coordinator.generation < 0)
 
     with filled(1) as broker:
         lines = run(broker, caplog, 2, work)

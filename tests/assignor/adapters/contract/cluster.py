@@ -167,13 +167,16 @@ def shorten(log, count):
 
 
 class Metadata:
-    """What a client knows of the topic: as it was when it last asked."""
+    """What a client knows of the topic: as it was when it last asked, until it is closed."""
 
     def __init__(self, cluster, refresh_s):
         self._cluster, self._refresh_s = cluster, refresh_s
+        self.is_closed = False
         self._refresh()
 
     def _refresh(self):
+        if self.is_closed:
+            return
         self._numbers = self._cluster.partitions()
         self._id = self._cluster.topic_id if self._numbers else None
         self._cluster.clock.later(self._refresh_s, self._refresh)

@@ -81,8 +81,8 @@ class FacadeTasks(Run):
             self.consumer = kind(
                 config, topology=COUNTING if self.has_stores else TOPOLOGY, **listener
             )
-        metadata = Metadata(self.cluster, METADATA_S)
-        self.consumer._member._consumer = SimpleNamespace(_cluster=metadata)
+        self.metadata = Metadata(self.cluster, METADATA_S)
+        self.consumer._member._consumer = SimpleNamespace(_cluster=self.metadata)
         self.consumer._member.owned = lambda: self.consumer._serving.owned
         self.consumer._commits.committer.submit = self._commit
         self.consumer._mailbox.wait = self.clock.wait
@@ -209,6 +209,7 @@ class FacadeTasks(Run):
     def end(self):
         with self._own_methods():
             self.consumer.close()
+        self.metadata.is_closed = True
         if self.stores is not None:
             self.stores.close()
 

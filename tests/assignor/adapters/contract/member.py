@@ -323,10 +323,13 @@ class Run(OtherMember):
             self.broken.append(f"unreadable: {where} was passed over already")
             return False
         self.passed.add(where)
-        # A client that learns only later of a topic made anew reads it again.
-        if self.known.get(error.partition) == self.cluster.incarnation:
+        own = TopicPartition(TOPIC, error.partition)
+        # A client that learns only later of a topic made anew reads it again. So does a member with
+        # state, if the group has committed nothing: reading begins where its state ends.
+        is_known = self.known.get(error.partition) == self.cluster.incarnation
+        if is_known and (not self.has_stores or own in self.cluster.committed):
             self.passed_here.add(where)
-        if TopicPartition(TOPIC, error.partition) in self.assigned:
+        if own in self.assigned:
             self.seek(error.partition, error.offset + 1)
         return True
 

@@ -84,7 +84,9 @@ def test_nothing_is_committed_later_of_lost_partitions(mailbox, commits, change,
 def test_what_is_stored_of_partitions_that_are_given_up_is_committed_once(mailbox, commits):
     serving = Serving(SETTINGS, mailbox, commits, lambda: False)
     serving.read = frozenset({FIRST, SECOND})
-    with serving.removing(None, [FIRST]):
+    member = SimpleNamespace(_consumer=None, topics=frozenset())
+    consumer = SimpleNamespace(_serving=serving, _commits=commits, _member=member)
+    with serving.removing(consumer, [FIRST]):
         assert newer(commits) == [(0, 5), (1, 7)]
     [commit] = commits.committer._waiting
     assert commit.offsets == [Position(*FIRST, 5)]
