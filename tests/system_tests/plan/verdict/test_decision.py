@@ -108,7 +108,8 @@ def test_a_path_over_a_bridge_has_the_step_without_it():
 
 def test_what_ends_the_way_back_besides_steps_is_at_the_point_of_no_return():
     ends = "once brokers run 4.0 or later, no group can go back below 2.1 (KIP-896)"
-    for words, where in (("--from 2.0 --to 2.2", "step 1"), ("--from 1.1 --to 4.4", "step 1")):
+    ways = (("--from 2.0 --to 2.2", "step 1"), ("--from 1.1 --to 4.4", "none among these steps"))
+    for words, where in ways:
         (line,) = (line for line in lines_of(words) if line.startswith("point of no return: "))
         assert line.startswith(f"point of no return: {where}")
         assert line.endswith(f"; {ends}")
