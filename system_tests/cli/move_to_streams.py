@@ -60,7 +60,8 @@ move_options: Decorator = all_of(
         click.option(
             "--brokers",
             metavar="RELEASE",
-            help="Of a streams group, or with --to streams: release of the brokers.",
+            help="Release of the brokers: the plan says whether members can use them, and leaves"
+            " out what only concerns others. Required for a streams group and with --to streams.",
         ),
         click.option(
             "--streams-group",
@@ -81,11 +82,8 @@ move_options: Decorator = all_of(
 
 def refuse_move_options(given: dict[str, Any]) -> None:
     """Refuse the options of this move in another plan."""
-    if given["brokers"] is not None or given["streams_version"] is not None:
-        refuse(
-            "--brokers needs --to streams or --streams-group, and --streams-version --to streams;"
-            " leave them out"
-        )
+    if given["streams_version"] is not None:
+        refuse("--streams-version needs --to streams; leave it out")
 
 
 def refuse_from_streams(given: dict[str, Any]) -> None:

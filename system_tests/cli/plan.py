@@ -227,7 +227,13 @@ def _print_plan(given: dict[str, Any], saved: SavedGroup | None, uses: frozenset
     old, group = planned_group(given, saved, uses)
     if group.static_members:
         uses |= {Use.STATIC}
-    made = make_plan(old, find_release(given["new"]), uses, threads=group.threads)
+    made = make_plan(
+        old,
+        find_release(given["new"]),
+        uses,
+        threads=group.threads,
+        brokers=find_release(given["brokers"]) if given["brokers"] else None,
+    )
     check_group(made, group)
     if is_text:
         _print_lines(plan_lines(made, group))

@@ -9,6 +9,7 @@ from probing import EARLIEST_NATIVE_VERSION, HELD_BACK, LeaderModel, Release, up
 from probing import releases as data
 from probing.features import ASSIGNMENT_PROTOCOL
 from probing.upgrades import setting_notes
+from system_tests.plan.changes import Brokers
 from system_tests.plan.model import Way
 from system_tests.sim import KNOWN, Shape
 from system_tests.sim.world import behaviour_of
@@ -24,6 +25,7 @@ _ISSUE_USES: Final = {"KAFKA-9525": "static", "KAFKA-9568": "static"}
 class Trap(StrEnum):
     """What a path can run into that makes it a no go; the value says so in words."""
 
+    BROKERS = "members cannot use the brokers"
     FATAL = "members can die"
     STUCK = "the group does not reach the new version"
     REPEATED = "two threads process the same task"
@@ -48,15 +50,21 @@ class Note(NamedTuple):
         return self.trap is not None and not self.way_out
 
 
-def notes_of(way: Way, uses: frozenset[str], *, threads: int = 1) -> tuple[Note, ...]:
+def notes_of(
+    way: Way, uses: frozenset[str], *, threads: int = 1, brokers: Brokers | None = None
+) -> tuple[Note, ...]:
     """Return the warnings of a way, traps first: settings, and where releases are mixed, the rest.
 
     Args:
         way: its stops, and whether members of two of them are ever in the group together.
         uses: features that the application uses.
         threads: stream threads in each process.
+        brokers: those of the group; None: their release is not known.
     """
     notes: list[Note] = []
+    if brokers is not None and brokers.problem:
+        sentence = f"brokers of {brokers.release.name} {brokers.problem}"
+        notes.append(Note(sentence, Trap.BROKERS, brokers.way_out))
     for old, new in pairwise(way.stops):
         texts = setting_notes(old, new)
         texts += _series_notes(new) if way.stops[0].order < _FIRST_WITHOUT_PIN else []

@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from probing import Direction, Release, find_release, upgrade_path
-from system_tests.plan.changes import CHANGES, NOT_CHECKED, PathChange, Work, changes_between
+from system_tests.plan.changes import (
+    CHANGES,
+    NOT_CHECKED,
+    Brokers,
+    PathChange,
+    Work,
+    brokers_of,
+    changes_between,
+)
 from system_tests.plan.exactly_once import has_both, is_guarantee
 from system_tests.plan.model import PlanStep, Running, Way
 from system_tests.plan.notes import (
@@ -49,6 +57,7 @@ class UpgradePlan:
         windows: when a JVM leader may fail a group with native members in it.
         bugs: known issues of the releases, with ids.
         changes: what else changes between the releases, each with its source.
+        brokers: those of the group, and whether they suffice; None: their release is not known.
         not_checked: what the plan says nothing about.
     """
 
@@ -71,6 +80,7 @@ class UpgradePlan:
     bugs: tuple[str, ...]
     changes: tuple[PathChange, ...] = ()
     not_checked: tuple[str, ...] = ()
+    brokers: Brokers | None = None
 
     @property
     def bounces_by_leg(self) -> tuple[int, ...]:
@@ -80,7 +90,12 @@ class UpgradePlan:
 
 
 def make_plan(
-    old: Release, new: Release, uses: frozenset[Use] = frozenset(), *, threads: int = 1
+    old: Release,
+    new: Release,
+    uses: frozenset[Use] = frozenset(),
+    *,
+    threads: int = 1,
+    brokers: Release | None = None,
 ) -> UpgradePlan:
     """Return the plan that brings a group from `old` to `new`.
 
@@ -89,18 +104,20 @@ def make_plan(
         new: target release.
         uses: features that the application uses.
         threads: stream threads in each process.
+        brokers: release of the brokers; None: not known.
 
     Raises:
         OptionError: one of the releases does not have a feature.
+        ReleaseError: `brokers` is not a release of Kafka.
     """
     check_uses(old, new, uses)
     ends = assumed_running(old, new, uses)
     way = way_between(*ends, uses)
     traps = [note for note in notes_of(way, uses, threads=threads) if note.stops_all]
-    if not traps:
-        return plan_of_way(way, ends, uses, threads=threads)
-    made = plan_of_way(offline_way(*ends, _whys(traps), uses), ends, uses, threads=threads)
-    return replace(made, traps=traps_of(traps), obstacles=_whys(traps))
+    if traps:
+        way = replace(offline_way(*ends, _whys(traps), uses), obstacles=_whys(traps))
+    made = plan_of_way(way, ends, uses, threads=threads, brokers=brokers)
+    return replace(made, traps={**made.traps, **traps_of(traps)})
 
 
 def _whys(traps: Iterable[Note]) -> tuple[str, ...]:
@@ -109,7 +126,12 @@ def _whys(traps: Iterable[Note]) -> tuple[str, ...]:
 
 
 def plan_of_way(
-    way: Way, ends: tuple[Running, Running], uses: frozenset[Use], *, threads: int = 1
+    way: Way,
+    ends: tuple[Running, Running],
+    uses: frozenset[Use],
+    *,
+    threads: int = 1,
+    brokers: Release | None = None,
 ) -> UpgradePlan:
     """Return the plan that takes a way, with the traps that it runs into.
 
@@ -118,27 +140,26 @@ def plan_of_way(
         ends: what the group runs before and after it.
         uses: features that the application uses.
         threads: stream threads in each process.
+        brokers: release of the brokers; None: not known.
+
+    Raises:
+        ReleaseError: `brokers` is not a release of Kafka.
     """
     first, goal = ends
     old, new = first.release, goal.release
     ran = (first, *(step.after for step in way.steps))
-    backs = [
-        _safe_undo(step, before, uses, threads)
-        for step, before in zip(way.steps, ran, strict=False)
-    ]
+    begun = zip(way.steps, ran, strict=False)
+    backs = [_safe_undo(step, before, uses, threads) for step, before in begun]
     steps = tuple(
         replace(step, back=back, old_upgrade_from=before.upgrade_from)
         for step, back, before in zip(way.steps, backs, ran, strict=False)
     )
-    numbered = list(enumerate(zip(way.steps, backs, strict=True), 1))
-    final = (at for at, (step, back) in numbered if step.resets or not back.rolling)
-    costly = (at for at, (_, back) in numbered if back.deletions)
-    is_switched = way.rolling and first.version != goal.version
-    notes = notes_of(way, uses, threads=threads)
+    no_return, restores_from = _prices_of_return(way, backs)
+    own_brokers = None if brokers is None else brokers_of(brokers, way.stops, uses)
+    notes = notes_of(way, uses, threads=threads, brokers=own_brokers)
     traps = traps_of(notes)
     undone = traps_of(note for back in backs for note in notes_of(back, uses, threads=threads))
     back_traps = {trap: going_back(undone[trap]) for trap in undone.keys() - traps.keys()}
-    switched_on = [stop.name for stop in way.stops if has_both(stop)][:is_switched]
     return UpgradePlan(
         old=old.name,
         new=new.name,
@@ -147,26 +168,45 @@ def plan_of_way(
         rolling=way.rolling,
         stops=tuple(stop.name for stop in way.stops),
         steps=steps,
-        no_return=next(final, None),
-        restores_from=next(costly, None),
+        no_return=no_return,
+        restores_from=restores_from,
         obstacles=way.obstacles,
         warnings=(*(note.text for note in notes), *back_traps.values()),
         traps=traps,
         back_traps=back_traps,
-        way_out=next((note.way_out for note in notes if note.way_out), ""),
+        way_out="; ".join(dict.fromkeys(note.way_out for note in notes if note.way_out)),
         instead=(
             offline_way(first, goal, (), uses).steps[0] if way.rolling and way.stops[1:-1] else None
         ),
         windows=window_sentences(old, new) if way.rolling else (),
         bugs=bug_sentences(way.stops, frozenset(uses)),
-        changes=changes_between(
-            way.stops,
-            uses,
-            CHANGES,
-            switched_on="".join(switched_on),
-            done_in=_first_steps(way.steps),
-        ),
+        changes=_changes(way, ends, uses, brokers),
         not_checked=NOT_CHECKED,
+        brokers=own_brokers,
+    )
+
+
+def _prices_of_return(way: Way, backs: Sequence[Way]) -> tuple[int | None, int | None]:
+    """Return the first steps whose way back stops all members, and deletes state; None: none."""
+    numbered = list(enumerate(zip(way.steps, backs, strict=True), 1))
+    final = (at for at, (step, back) in numbered if step.resets or not back.rolling)
+    costly = (at for at, (_, back) in numbered if back.deletions)
+    return next(final, None), next(costly, None)
+
+
+def _changes(
+    way: Way, ends: tuple[Running, Running], uses: frozenset[Use], brokers: Release | None
+) -> tuple[PathChange, ...]:
+    """Return what else changes on a way."""
+    is_switched = way.rolling and ends[0].version != ends[1].version
+    switched_on = [stop.name for stop in way.stops if has_both(stop)][:is_switched]
+    return changes_between(
+        way.stops,
+        uses,
+        CHANGES,
+        brokers=brokers,
+        switched_on="".join(switched_on),
+        done_in=_first_steps(way.steps),
     )
 
 

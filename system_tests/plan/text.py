@@ -90,6 +90,7 @@ def plan_document(
         "windows": list(made.windows),
         "bugs": list(made.bugs),
         "changes": [asdict(change) for change in made.changes],
+        "brokers": made.brokers and made.brokers.release.name,
         "not_rehearsed": list(not_rehearsed(made)),
         "not_checked": list(made.not_checked),
     }
@@ -121,6 +122,8 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
     yield headline(made)
     yield verdict_line(decision_of(made, group))
     yield from (f"  {title}: {text}" for title, text in other_ways(made, group))
+    if made.brokers is not None:
+        yield f"  brokers {made.brokers.release.name}: {made.brokers}"
     for assumption in assumptions(made):
         yield f"  assumed: {assumption}"
     if group.begun:
@@ -181,12 +184,12 @@ def headline(made: UpgradePlan) -> str:
 
 def other_ways(made: UpgradePlan, group: SimulatedGroup = UNNAMED) -> Iterator[tuple[str, str]]:
     """Yield what avoids a no go, and the way without a bridge, each with its title."""
+    if made.way_out:
+        yield "way out", made.way_out
     if not made.rolling:
         matrix = f"rolling-bounce matrix --from {made.old} --to {made.new}"
         few = f"; with one subtopology they can be: {matrix}" * (set(made.traps) == {Trap.FATAL})
         yield "way out", f"stop all members, as in step 1; do not bounce them one at a time{few}"
-    elif made.way_out:
-        yield "way out", made.way_out
     step = made.instead
     if step is None:
         return

@@ -4,6 +4,7 @@ A row for each change, with its source, in `changes.toml`; those of the streams 
 `streams.toml`.
 """
 
+from system_tests.plan.changes.brokers import Brokers, brokers_of
 from system_tests.plan.changes.model import (
     PathChange,
     ReleaseChange,
@@ -33,11 +34,13 @@ __all__ = [
     "STREAMS_CHANGES",
     "STREAMS_NOT_CHECKED",
     "Announced",
+    "Brokers",
     "PathChange",
     "ReleaseChange",
     "Subject",
     "When",
     "Work",
+    "brokers_of",
     "changes_between",
     "changes_when",
     "find_target",

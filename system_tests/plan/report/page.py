@@ -136,6 +136,8 @@ def _facts(
     facts += [("note", note) for note in group.notes]
     facts += [("obstacle", obstacle) for obstacle in made.obstacles]
     facts += other_ways(made, group)
+    if made.brokers is not None:
+        facts.append((f"brokers {made.brokers.release.name}", str(made.brokers)))
     return facts_html(facts)
 
 

@@ -98,7 +98,7 @@ def plan_streams_upgrade(
         changes=()
         if is_same
         else (
-            *changes_between(stops, uses, CHANGES),
+            *changes_between(stops, uses, CHANGES, brokers=brokers),
             *streams_changes(stops, (brokers, brokers), uses),
         ),
         is_rollback=new.order < old.order,
