@@ -217,7 +217,8 @@ def move_lines(move: StreamsMove) -> Iterator[str]:
     yield verdict_line(move_decision(move))
     yield f"  downtime: {move.downtime}"
     for what, action in move.assumed:
-        yield f"  assumed: {what.removesuffix(')')}; {action})"
+        yield f"  assumed: {what}"
+        yield f"  check:   {action}"
     for number, step in enumerate(move.steps, 1):
         yield ""
         yield f"step {number}: {step.what}"
@@ -234,6 +235,7 @@ def move_lines(move: StreamsMove) -> Iterator[str]:
     if move.steps:
         yield f"the way back: {WAY_BACK_IS}"
     for name, lines in (
+        ("What going back restores", move.back_restores),
         ("The broker keeps", move.kept),
         ("The broker does not keep", move.lost),
         *((when, changes_when(move.changes, when)) for when in When),

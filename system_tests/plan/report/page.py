@@ -30,10 +30,10 @@ from system_tests.plan.report.html import (
     Condition,
     conditions_html,
     facts_html,
-    line_html,
     list_html,
     page_html,
     table_html,
+    text_html,
     write_html,
 )
 from system_tests.plan.report.signs import StepSigns, always, patience, signs_of
@@ -156,9 +156,9 @@ def _steps(made: UpgradePlan, steps: Sequence[StepSigns]) -> str:
         lists = (signs.seen, signs.done, signs.stop, signs.back)
         cells = "".join(f"<td>{list_html(lines)}</td>" for lines in lists)
         title = "rehearse: " if signs.rehearsal.is_possible else ""
-        rehearsal = f'<p class="small">{title}{line_html(str(signs.rehearsal))}</p>'
+        rehearsal = f'<p class="small">{title}{text_html(str(signs.rehearsal))}</p>'
         demands = list_html(signs.demands) if signs.demands else ""
-        todo = f"{line_html(signs.todo)}{demands}{end}{rehearsal}"
+        todo = f"{text_html(signs.todo)}{demands}{end}{rehearsal}"
         rows.append(f"<tr><th>{number}</th><td>{todo}</td>{cells}</tr>")
     heads = (
         ("", 2),
