@@ -37,6 +37,7 @@ from system_tests.plan import (
     reports_offsets,
     restored_by_broker,
     verdict_line,
+    with_sources,
 )
 from system_tests.plan.report import move_decision, write_move_report
 from system_tests.report import ReportError, check_report
@@ -145,7 +146,7 @@ def _print_move(
         verdict = {"verdict": decision.words, "is_red": decision.is_red}
         click.echo(json.dumps(asdict(move) | verdict, indent=2))
     else:
-        for line in move_lines(move):
+        for line in with_sources(move_lines(move)):
             click.echo(shown(line, limit=None))
     sys.exit(EXIT_BAD if move.obstacles else 0)
 

@@ -58,6 +58,11 @@ def _no_go(made: UpgradePlan, costs: Sequence[StepCost]) -> str:
     return "no go: simulated bounces break a rule" if any(cost.is_bad for cost in costs) else ""
 
 
+def verdict_line(decision: Decision) -> str:
+    """Return the verdict of a plan as a line of its text."""
+    return f"  verdict: {decision.words}"
+
+
 def no_return_meaning(step: PlanStep) -> str:
     """Return what going back means after the point of no return."""
     if step.resets:

@@ -73,14 +73,15 @@ _FIRST_OF_NEW_BROKERS: Final = (2, 1, 0)
 
 
 class Rehearsal(NamedTuple):
-    """How a step is rehearsed: a command and what differs; or why it cannot be."""
+    """How a step is rehearsed: a command, or why it cannot be; and what to know, as sentences."""
 
-    lines: tuple[str, ...]
+    line: str
+    notes: tuple[str, ...] = ()
     is_possible: bool = True
 
     def __str__(self) -> str:
         """Return it as one line."""
-        return "; ".join(self.lines)
+        return "; ".join((self.line, *self.notes))
 
 
 def rehearsal_of(
@@ -96,7 +97,8 @@ def rehearsal_of(
     known = _rehearsal(made, step, None if group is None else group.session_timeout_ms)
     if not known.is_possible or not any(map(is_guarantee, step.settings)):
         return known
-    return Rehearsal((*known.lines, f"processing.guarantee cannot be rehearsed: {_TRANSACTIONS}"))
+    note = f"processing.guarantee cannot be rehearsed: {_TRANSACTIONS}"
+    return known._replace(notes=(*known.notes, note))
 
 
 def _rehearsal(made: UpgradePlan, step: PlanStep, session_ms: int | None) -> Rehearsal:
@@ -106,12 +108,12 @@ def _rehearsal(made: UpgradePlan, step: PlanStep, session_ms: int | None) -> Reh
         return _impossible(_FORMATS)
     legs = (made.stops[step.leg], made.stops[step.leg + 1])
     if step.rolling and step.stage > 0:
-        return Rehearsal((_TOGETHER,))
+        return Rehearsal(_TOGETHER)
     offline = "" if step.rolling else " --offline"
     command = f"rolling-bounce live --from {legs[0]} --to {legs[1]}{offline}"
     broker, differs = _broker(made.brokers)
     if Use.STATIC not in made.uses and not _can_be_static(*map(find_release, legs)):
-        return Rehearsal((f"{command} {broker}", *differs, _SIZES, _LEAVES))
+        return Rehearsal(f"{command} {broker}", (*differs, _SIZES, _LEAVES))
     wanted_ms = session_ms or behaviour_of(step.old, None).session_timeout_ms
     least_ms = min(wanted_ms, MAX_SESSION_MS)
     heartbeat_ms = min(3000, least_ms // 3)
@@ -119,7 +121,7 @@ def _rehearsal(made: UpgradePlan, step: PlanStep, session_ms: int | None) -> Reh
     command += " --static" + " --wait-for-sessions" * waits
     command += f" --session-timeout-ms {least_ms} --heartbeat-ms {heartbeat_ms} {broker}"
     differs += (_SIZES, *[_SHORTER] * (wanted_ms > least_ms))
-    return Rehearsal((command, *differs, *[_IS_STATIC] * (Use.STATIC not in made.uses)))
+    return Rehearsal(command, (*differs, *[_IS_STATIC] * (Use.STATIC not in made.uses)))
 
 
 def _broker(brokers: Brokers | None) -> tuple[str, tuple[str, ...]]:
@@ -131,13 +133,19 @@ def _broker(brokers: Brokers | None) -> tuple[str, tuple[str, ...]]:
     return f"--broker kafka:{brokers.release.name}", ()
 
 
+def rehearsal_notes(made: UpgradePlan, group: SimulatedGroup | None = None) -> tuple[str, ...]:
+    """Return what to know of the rehearsals of all steps, each sentence once."""
+    notes = (note for step in made.steps for note in rehearsal_of(made, step, group).notes)
+    return tuple(dict.fromkeys(notes))
+
+
 def _is_too_old(brokers: Brokers) -> bool:
     """Whether a rehearsal cannot start brokers of this release."""
     return brokers.release.order < find_release(_FIRST_BROKERS).order
 
 
 def _impossible(why: str) -> Rehearsal:
-    return Rehearsal((f"cannot be rehearsed: {why}",), is_possible=False)
+    return Rehearsal(f"cannot be rehearsed: {why}", is_possible=False)
 
 
 def _can_be_static(old: Release, new: Release) -> bool:

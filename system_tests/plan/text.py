@@ -10,10 +10,10 @@ from system_tests.plan.changes import When, changes_when
 from system_tests.plan.cost import StepCost
 from system_tests.plan.cost_text import cost_document, cost_of_return
 from system_tests.plan.decision import (
-    Decision,
     decision_of,
     no_return_meaning,
     no_return_text,
+    verdict_line,
 )
 from system_tests.plan.exactly_once import (
     guarantee_of,
@@ -24,7 +24,7 @@ from system_tests.plan.exactly_once import (
 from system_tests.plan.group import UNNAMED, SimulatedGroup
 from system_tests.plan.model import PlanStep
 from system_tests.plan.notes import Trap
-from system_tests.plan.rehearsal import not_rehearsed, rehearsal_of
+from system_tests.plan.rehearsal import not_rehearsed, rehearsal_notes, rehearsal_of
 from system_tests.plan.reset import reset_lines
 from system_tests.plan.steps import UpgradePlan
 from system_tests.plan.uses import FEATURES, VERSIONS, Use, version_of
@@ -119,30 +119,21 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
         group: that the commands name, and whose session timeout rehearsals have; None: no group.
     """
     group = group or UNNAMED
-    yield headline(made)
-    yield verdict_line(decision_of(made, group))
-    yield from (f"  {title}: {text}" for title, text in other_ways(made, group))
-    if made.brokers is not None:
-        yield f"  brokers {made.brokers.release.name}: {made.brokers}"
-    for assumption in assumptions(made):
-        yield f"  assumed: {assumption}"
-    if group.begun:
-        yield f"  !! {group.begun}"
-    if group.has_more_state:
-        yield f"  !! {group.notes[0]}"
+    yield from _head(made, group)
     for number, step in enumerate(made.steps, 1):
         yield ""
         yield f"step {number}: {step_text(step, group)}"
         yield from _titled("why:  ", step.why, again="why:  ")
         yield from _titled("do:   ", demands_of(step, group), again="do:   ")
-        yield from _titled("try:  ", rehearsal_of(made, step, group).lines)
+        yield f"  try:  {rehearsal_of(made, step, group).line}"
         yield from _titled("back: ", back_lines(step, group))
         if number == made.no_return:
             yield f"  !! point of no return: {no_return_meaning(step)}"
     if made.steps:
         yield ""
         yield f"point of no return: {no_return_text(made)}"
-        yield f"the way back: {WAY_BACK_IS}"
+        if made.steps[1:]:
+            yield f"the way back: {WAY_BACK_IS}"
         yield from (f"state directory: {line}" for line in state_directory(made, group))
     for title, lines in (
         (
@@ -154,6 +145,7 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
         ),
         (When.STEP, changes_when(made.changes, When.STEP)),
         (When.AFTER, changes_when(made.changes, When.AFTER)),
+        ("what to know of try", rehearsal_notes(made, group)),
         ("not rehearsed by rolling-bounce live", not_rehearsed(made)),
         ("not checked", made.not_checked if made.steps else ()),
         ("native members beside JVM members", made.windows),
@@ -163,6 +155,21 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
             yield ""
             yield f"{title}:"
             yield from (f"  - {line}" for line in lines)
+
+
+def _head(made: UpgradePlan, group: SimulatedGroup) -> Iterator[str]:
+    """Yield what stands before the steps: the verdict, ways out, what is assumed."""
+    yield headline(made)
+    yield verdict_line(decision_of(made, group))
+    yield from (f"  {title}: {text}" for title, text in other_ways(made, group))
+    if made.brokers is not None:
+        yield f"  brokers {made.brokers.release.name}: {made.brokers}"
+    for assumption in assumptions(made):
+        yield f"  assumed: {assumption}"
+    if group.begun:
+        yield f"  !! {group.begun}"
+    if group.has_more_state:
+        yield f"  !! {group.notes[0]}"
 
 
 def _titled(title: str, lines: Iterable[str], *, again: str = "      ") -> Iterator[str]:
@@ -210,11 +217,6 @@ def state_directory(made: UpgradePlan, group: SimulatedGroup) -> tuple[str, ...]
         return ()
     where = f"{group.id} (the application.id) below state.dir of each member"
     return (f"{where}; a store without a changelog (withLoggingDisabled) is lost with it",)
-
-
-def verdict_line(decision: Decision) -> str:
-    """Return the verdict of a plan as a line of its text."""
-    return f"  verdict: {decision.words}"
 
 
 def assumptions(made: UpgradePlan) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from system_tests.plan.changes.rows import (
     Announced,
     find_target,
 )
+from system_tests.plan.changes.sources import with_sources
 from system_tests.plan.changes.streams import streams_changes
 
 __all__ = [
@@ -45,4 +46,5 @@ __all__ = [
     "changes_when",
     "find_target",
     "streams_changes",
+    "with_sources",
 ]
