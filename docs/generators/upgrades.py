@@ -56,6 +56,7 @@ has the number of changes of a release and what they are about:
 {index}
 
 """
+_STEP = "a step of the plan"
 _WHEN = {
     When.BEFORE: "What to do, or to know, before the first member is stopped.",
     When.STEP: "What the plan makes a step or a setting of a step; with an entry in `--uses`,"
@@ -190,7 +191,7 @@ def _row(change: ReleaseChange) -> str:
         ", ".join(until for _, until in change.ranges if until),
         change.subject.value,
         change.what,
-        change.with_work("a step of the plan", change.action),
+        "; ".join(filter(None, (change.with_work(_STEP, change.action), change.no_return))),
         ", ".join((*change.uses, *(f"not {use}" for use in change.unless))),
         change.source + (f"; shown by `{change.shown}`" if change.shown else ""),
     )

@@ -102,7 +102,7 @@ _EXITS = {
 @path_options()
 @options_of(LiveOptions)
 @format_option()
-@report_option
+@report_option("; not with --to streams")
 @click.option("--verbose", is_flag=True, help="With --format json: write the trace to stderr.")
 @click.option(
     "--topology",

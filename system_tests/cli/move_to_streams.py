@@ -37,6 +37,7 @@ from system_tests.plan import (
     reports_offsets,
     restored_by_broker,
     verdict_line,
+    with_sources,
 )
 from system_tests.plan.report import move_decision, write_move_report
 from system_tests.report import ReportError, check_report
@@ -60,7 +61,8 @@ move_options: Decorator = all_of(
         click.option(
             "--brokers",
             metavar="RELEASE",
-            help="Of a streams group, or with --to streams: release of the brokers.",
+            help="Release of the brokers: the plan says whether members can use them, and leaves"
+            " out what only concerns others. Required for a streams group and with --to streams.",
         ),
         click.option(
             "--streams-group",
@@ -81,11 +83,8 @@ move_options: Decorator = all_of(
 
 def refuse_move_options(given: dict[str, Any]) -> None:
     """Refuse the options of this move in another plan."""
-    if given["brokers"] is not None or given["streams_version"] is not None:
-        refuse(
-            "--brokers needs --to streams or --streams-group, and --streams-version --to streams;"
-            " leave them out"
-        )
+    if given["streams_version"] is not None:
+        refuse("--streams-version needs --to streams; leave it out")
 
 
 def refuse_from_streams(given: dict[str, Any]) -> None:
@@ -147,7 +146,7 @@ def _print_move(
         verdict = {"verdict": decision.words, "is_red": decision.is_red}
         click.echo(json.dumps(asdict(move) | verdict, indent=2))
     else:
-        for line in move_lines(move):
+        for line in with_sources(move_lines(move)):
             click.echo(shown(line, limit=None))
     sys.exit(EXIT_BAD if move.obstacles else 0)
 
@@ -219,7 +218,8 @@ def move_lines(move: StreamsMove) -> Iterator[str]:
     yield verdict_line(move_decision(move))
     yield f"  downtime: {move.downtime}"
     for what, action in move.assumed:
-        yield f"  assumed: {what.removesuffix(')')}; {action})"
+        yield f"  assumed: {what}"
+        yield f"  check:   {action}"
     for number, step in enumerate(move.steps, 1):
         yield ""
         yield f"step {number}: {step.what}"
@@ -236,6 +236,7 @@ def move_lines(move: StreamsMove) -> Iterator[str]:
     if move.steps:
         yield f"the way back: {WAY_BACK_IS}"
     for name, lines in (
+        ("What going back restores", move.back_restores),
         ("The broker keeps", move.kept),
         ("The broker does not keep", move.lost),
         *((when, changes_when(move.changes, when)) for when in When),

@@ -265,13 +265,15 @@ topology_option: Final[Decorator] = click.option(
 )
 """``--topology`` of simulations, as text or None."""
 
-report_option: Final[Decorator] = click.option(
-    "--report",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Also write a report of the bounce, one HTML file without network.",
-)
-"""``--report FILE``, as a path or None."""
+
+def report_option(more: str = "") -> Decorator:
+    """Add ``--report FILE``, as a path or None; `more` ends its help."""
+    return click.option(
+        "--report",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help=f"Also write a report of the bounce, one HTML file without network{more}.",
+    )
 
 
 def given_here() -> frozenset[str]:

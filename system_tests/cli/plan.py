@@ -56,6 +56,7 @@ from system_tests.plan import (
     topology_lines,
     topology_plan,
     verdict_line,
+    with_sources,
 )
 from system_tests.plan.report import pictures_of, write_plan_report
 from system_tests.report import ReportError, check_report
@@ -229,10 +230,16 @@ def _print_plan(given: dict[str, Any], saved: SavedGroup | None, uses: frozenset
     old, group = planned_group(given, saved, uses)
     if group.static_members:
         uses |= {Use.STATIC}
-    made = make_plan(old, find_release(given["new"]), uses, threads=group.threads)
+    made = make_plan(
+        old,
+        find_release(given["new"]),
+        uses,
+        threads=group.threads,
+        brokers=find_release(given["brokers"]) if given["brokers"] else None,
+    )
     check_group(made, group)
     if is_text:
-        _print_lines(plan_lines(made, group))
+        _print_lines(with_sources(plan_lines(made, group)))
     costs = None if given["no_costs"] else _costs(made, group, given["seeds"] or group.seeds)
     if is_text and costs:
         _print_lines(("", *costs_lines(made.steps, costs, group, made.uses)))

@@ -123,7 +123,7 @@ _EXITS = {
 @click.option("--brokers", type=click.IntRange(1, 9), help="With --world kraft; drawn by default.")
 @workers_option
 @format_option(default=None, help_suffix="; by default text for --seed, json for --seeds")
-@report_option
+@report_option()
 def simulate(**given: Any) -> None:
     """Bounce a simulated group, thousands of times, and report every broken rule.
 

@@ -12,6 +12,7 @@ from system_tests.plan.changes import (
     changes_between,
     changes_when,
     find_target,
+    with_sources,
 )
 from system_tests.plan.cost import (
     StepCost,
@@ -22,7 +23,7 @@ from system_tests.plan.cost import (
     step_costs,
 )
 from system_tests.plan.cost_text import costs_lines, seconds_text
-from system_tests.plan.decision import decision_of
+from system_tests.plan.decision import decision_of, verdict_line
 from system_tests.plan.figures import spoken
 from system_tests.plan.group import MOST_MEMBERS, UNNAMED, SimulatedGroup, as_static, scaled
 from system_tests.plan.model import PlanStep, Way
@@ -48,7 +49,7 @@ from system_tests.plan.streams import (
     restored_by_broker,
 )
 from system_tests.plan.streams import TARGET as STREAMS
-from system_tests.plan.text import WAY_BACK_IS, assumptions, plan_document, plan_lines, verdict_line
+from system_tests.plan.text import WAY_BACK_IS, assumptions, plan_document, plan_lines
 from system_tests.plan.topologies import (
     PlannedTopology,
     TopologyPlan,
@@ -117,4 +118,5 @@ __all__ = [
     "topology_lines",
     "topology_plan",
     "verdict_line",
+    "with_sources",
 ]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from probing import Direction
 from system_tests.plan.cost import StepCost
 from system_tests.plan.group import SimulatedGroup
+from system_tests.plan.model import PlanStep
 from system_tests.plan.steps import UpgradePlan
 
 
@@ -31,8 +32,7 @@ def decision_of(
     run into. Costs change it only if they show what the plan does not know.
     """
     reasons = (
-        *(step.why[0] for step in made.steps if not step.rolling and step.why),
-        *made.traps.values(),
+        *(made.traps.values() or (step.why[0] for step in made.steps if not step.rolling)),
         *(sentence for cost in costs for sentence in cost.verdict[:1]),
     )
     words = _no_go(made, costs)
@@ -50,10 +50,34 @@ def decision_of(
 
 def _no_go(made: UpgradePlan, costs: Sequence[StepCost]) -> str:
     """Return why a plan is a no go, in words; empty: it is not."""
-    if not made.rolling:
-        return "no go by rolling bounces"
-    if made.traps:
-        return f"no go: {'; '.join(sorted(made.traps))}"
+    if made.traps or not made.rolling:
+        how = "no go" if made.rolling else "no go by rolling bounces"
+        return ": ".join(filter(None, (how, "; ".join(sorted(made.traps)))))
     if any(cost.kills for cost in costs):
         return "no go: this way kills members"
     return "no go: simulated bounces break a rule" if any(cost.is_bad for cost in costs) else ""
+
+
+def verdict_line(decision: Decision) -> str:
+    """Return the verdict of a plan as a line of its text."""
+    return f"  verdict: {decision.words}"
+
+
+def no_return_meaning(step: PlanStep) -> str:
+    """Return what going back means after the point of no return."""
+    if step.resets:
+        return "from here on, state and results are rebuilt from the input, also if you go back"
+    if step.back is not None and any(again.resets for again in step.back.steps):
+        return "from here on, going back resets the application"
+    return "from here on, going back stops all members"
+
+
+def no_return_text(made: UpgradePlan) -> str:
+    """Return where the point of no return is, and from where on the way back restores state."""
+    outside = [change.no_return for change in made.changes if change.no_return]
+    none = "none among these steps" if outside else "none on this path"
+    where = none if made.no_return is None else f"step {made.no_return}"
+    at = made.restores_from
+    if at is not None and (made.no_return is None or at < made.no_return):
+        where += f"; from step {at} on, going back deletes and restores state"
+    return "; ".join((where, *outside))

@@ -9,6 +9,7 @@ from probing import EARLIEST_NATIVE_VERSION, HELD_BACK, LeaderModel, Release, up
 from probing import releases as data
 from probing.features import ASSIGNMENT_PROTOCOL
 from probing.upgrades import setting_notes
+from system_tests.plan.changes import Brokers
 from system_tests.plan.model import Way
 from system_tests.sim import KNOWN, Shape
 from system_tests.sim.world import behaviour_of
@@ -24,34 +25,58 @@ _ISSUE_USES: Final = {"KAFKA-9525": "static", "KAFKA-9568": "static"}
 class Trap(StrEnum):
     """What a path can run into that makes it a no go; the value says so in words."""
 
+    BROKERS = "members cannot use the brokers"
     FATAL = "members can die"
     STUCK = "the group does not reach the new version"
     REPEATED = "two threads process the same task"
 
 
 class Note(NamedTuple):
-    """A warning, and the trap that it is about; often none."""
+    """A warning, and the trap that it is about; often none.
+
+    Attributes:
+        text: the warning.
+        trap: what the path runs into; None: nothing.
+        way_out: how to avoid the trap, as an imperative; empty: only by stopping all members.
+    """
 
     text: str
     trap: Trap | None = None
+    way_out: str = ""
+
+    @property
+    def stops_all(self) -> bool:
+        """Whether only a step that stops all members avoids the trap."""
+        return self.trap is not None and not self.way_out
 
 
-def notes_of(way: Way, uses: frozenset[str], *, threads: int = 1) -> tuple[Note, ...]:
+def notes_of(
+    way: Way, uses: frozenset[str], *, threads: int = 1, brokers: Brokers | None = None
+) -> tuple[Note, ...]:
     """Return the warnings of a way, traps first: settings, and where releases are mixed, the rest.
 
     Args:
         way: its stops, and whether members of two of them are ever in the group together.
         uses: features that the application uses.
         threads: stream threads in each process.
+        brokers: those of the group; None: their release is not known.
     """
     notes: list[Note] = []
+    if brokers is not None and brokers.problem:
+        sentence = f"brokers of {brokers.release.name} {brokers.problem}"
+        notes.append(Note(sentence, Trap.BROKERS, brokers.way_out))
     for old, new in pairwise(way.stops):
         texts = setting_notes(old, new)
         texts += _series_notes(new) if way.stops[0].order < _FIRST_WITHOUT_PIN else []
         notes += map(Note, texts)
         notes += _mixed_notes(old, new, uses, threads) if way.rolling else []
-    marked = (note if note.trap is None else Note(NO_GO + note.text, note.trap) for note in notes)
+    marked = (note if note.trap is None else _marked(note) for note in notes)
     return tuple(sorted(dict.fromkeys(marked), key=lambda note: note.trap is None))
+
+
+def _marked(note: Note) -> Note:
+    """Return the note of a trap with its sign, and with the way out if it has one."""
+    return note._replace(text="; ".join(filter(None, (NO_GO + note.text, note.way_out))))
 
 
 def _mixed_notes(old: Release, new: Release, uses: frozenset[str], threads: int) -> list[Note]:
@@ -118,8 +143,8 @@ def _former_task_notes(old: Release, new: Release, *, is_down: bool) -> list[str
     return [sentence]
 
 
-def _way_round(old: Release, new: Release, *, is_down: bool) -> str:
-    """Return how members of the two releases are never in the group under a leader of `old`."""
+def _way_round(old: Release) -> str:
+    """Return by which release no newer member joins under a leader of `old`; empty: by none."""
     fixed = [
         release.name
         for release in data.RELEASES
@@ -129,7 +154,7 @@ def _way_round(old: Release, new: Release, *, is_down: bool) -> str:
     ]
     if fixed:
         return f"bounce to {fixed[-1]} first, which also writes version {old.latest_version}"
-    return f"stop all members and start them on {(old if is_down else new).name}"
+    return ""
 
 
 def _probing_answer_notes(old: Release, new: Release, *, is_down: bool) -> list[Note]:
@@ -141,9 +166,9 @@ def _probing_answer_notes(old: Release, new: Release, *, is_down: bool) -> list[
         f"{_joins(new, is_down=is_down)}, a leader of {old.name} assigns partitions that"
         " do not match the tasks:"
         f" with more than one subtopology, members of {old.name} crash with a NullPointerException"
-        f" (fixed in 2.2.2 and 2.3.1); {_way_round(old, new, is_down=is_down)}"
+        " (fixed in 2.2.2 and 2.3.1)"
     )
-    return [Note(sentence, Trap.FATAL)]
+    return [Note(sentence, Trap.FATAL, _way_round(old))]
 
 
 def _thread_notes(old: Release, new: Release, threads: int) -> list[Note]:
@@ -154,9 +179,9 @@ def _thread_notes(old: Release, new: Release, threads: int) -> list[Note]:
     return [
         Note(
             f"{_joins(new, is_down=False)}, {row.why}: {threads} threads process the same records"
-            f" until the next rebalance (fixed in 2.2.2 and 2.3.1);"
-            f" {_way_round(old, new, is_down=False)}",
+            " until the next rebalance (fixed in 2.2.2 and 2.3.1)",
             Trap.REPEATED,
+            _way_round(old),
         )
         for row in KNOWN
         if row.issue == "repeated tasks" and row.matches(shape)
@@ -184,10 +209,10 @@ def _static_notes(old: Release, new: Release) -> list[Note]:
         f"static members of {new.name} cannot request a rebalance (KAFKA-9525): the group stays"
         f" at version {old.latest_version} until a member joins or leaves; a member that is"
         f" down for longer than session.timeout.ms (default {session_ms} ms) comes back without"
-        f" tasks, and the last remaining member rejoins again and again: take {fixed} or later"
-        " instead, whose static members request rebalances"
+        " tasks, and the last remaining member rejoins again and again"
     )
-    return [Note(sentence, Trap.STUCK)]
+    way_out = f"take {fixed} or later instead, whose static members request rebalances"
+    return [Note(sentence, Trap.STUCK, way_out)]
 
 
 def bug_sentences(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 from probing import Release, find_release
 from probing.upgrades import former_answer_is_unreadable
 from system_tests.option_fields import MAX_MEMBERS, MAX_SESSION_MS
+from system_tests.plan.changes import Brokers
 from system_tests.plan.exactly_once import is_guarantee
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.model import PlanStep
@@ -51,8 +52,8 @@ _USES: Final = {
     Use.EOS: _TRANSACTIONS,
     **dict.fromkeys((Use.FK_JOIN, Use.KTABLE, Use.SUPPRESS), _FORMATS),
 }
-_BROKER: Final = "--broker kafka:RELEASE"
 _RELEASE: Final = "RELEASE is that of your brokers, 3.3 or later"
+_FIRST_BROKERS: Final = "3.3"
 _LEAVES: Final = (
     "its members leave the group when they stop, unlike those of Kafka Streams, so its pauses are"
     " shorter than in this plan"
@@ -72,14 +73,15 @@ _FIRST_OF_NEW_BROKERS: Final = (2, 1, 0)
 
 
 class Rehearsal(NamedTuple):
-    """How a step is rehearsed: a command and what differs; or why it cannot be."""
+    """How a step is rehearsed: a command, or why it cannot be; and what to know, as sentences."""
 
-    lines: tuple[str, ...]
+    line: str
+    notes: tuple[str, ...] = ()
     is_possible: bool = True
 
     def __str__(self) -> str:
         """Return it as one line."""
-        return "; ".join(self.lines)
+        return "; ".join((self.line, *self.notes))
 
 
 def rehearsal_of(
@@ -95,7 +97,8 @@ def rehearsal_of(
     known = _rehearsal(made, step, None if group is None else group.session_timeout_ms)
     if not known.is_possible or not any(map(is_guarantee, step.settings)):
         return known
-    return Rehearsal((*known.lines, f"processing.guarantee cannot be rehearsed: {_TRANSACTIONS}"))
+    note = f"processing.guarantee cannot be rehearsed: {_TRANSACTIONS}"
+    return known._replace(notes=(*known.notes, note))
 
 
 def _rehearsal(made: UpgradePlan, step: PlanStep, session_ms: int | None) -> Rehearsal:
@@ -105,23 +108,44 @@ def _rehearsal(made: UpgradePlan, step: PlanStep, session_ms: int | None) -> Reh
         return _impossible(_FORMATS)
     legs = (made.stops[step.leg], made.stops[step.leg + 1])
     if step.rolling and step.stage > 0:
-        return Rehearsal((_TOGETHER,))
+        return Rehearsal(_TOGETHER)
     offline = "" if step.rolling else " --offline"
     command = f"rolling-bounce live --from {legs[0]} --to {legs[1]}{offline}"
+    broker, differs = _broker(made.brokers)
     if Use.STATIC not in made.uses and not _can_be_static(*map(find_release, legs)):
-        return Rehearsal((f"{command} {_BROKER}", _RELEASE, _SIZES, _LEAVES))
+        return Rehearsal(f"{command} {broker}", (*differs, _SIZES, _LEAVES))
     wanted_ms = session_ms or behaviour_of(step.old, None).session_timeout_ms
     least_ms = min(wanted_ms, MAX_SESSION_MS)
     heartbeat_ms = min(3000, least_ms // 3)
     waits = former_answer_is_unreadable(*map(find_release, legs))
     command += " --static" + " --wait-for-sessions" * waits
-    command += f" --session-timeout-ms {least_ms} --heartbeat-ms {heartbeat_ms} {_BROKER}"
-    differs = [_SHORTER] * (wanted_ms > least_ms) + [_IS_STATIC] * (Use.STATIC not in made.uses)
-    return Rehearsal((command, _RELEASE, _SIZES, *differs))
+    command += f" --session-timeout-ms {least_ms} --heartbeat-ms {heartbeat_ms} {broker}"
+    differs += (_SIZES, *[_SHORTER] * (wanted_ms > least_ms))
+    return Rehearsal(command, (*differs, *[_IS_STATIC] * (Use.STATIC not in made.uses)))
+
+
+def _broker(brokers: Brokers | None) -> tuple[str, tuple[str, ...]]:
+    """Return the option for brokers of a release, and what differs; None: it is not known."""
+    if brokers is None:
+        return "--broker kafka:RELEASE", (_RELEASE,)
+    if _is_too_old(brokers):
+        return f"--broker kafka:{_FIRST_BROKERS}", (_OLD_BROKERS,)
+    return f"--broker kafka:{brokers.release.name}", ()
+
+
+def rehearsal_notes(made: UpgradePlan, group: SimulatedGroup | None = None) -> tuple[str, ...]:
+    """Return what to know of the rehearsals of all steps, each sentence once."""
+    notes = (note for step in made.steps for note in rehearsal_of(made, step, group).notes)
+    return tuple(dict.fromkeys(notes))
+
+
+def _is_too_old(brokers: Brokers) -> bool:
+    """Whether a rehearsal cannot start brokers of this release."""
+    return brokers.release.order < find_release(_FIRST_BROKERS).order
 
 
 def _impossible(why: str) -> Rehearsal:
-    return Rehearsal((f"cannot be rehearsed: {why}",), is_possible=False)
+    return Rehearsal(f"cannot be rehearsed: {why}", is_possible=False)
 
 
 def _can_be_static(old: Release, new: Release) -> bool:
@@ -136,6 +160,10 @@ def not_rehearsed(made: UpgradePlan) -> tuple[str, ...]:
         return ()
     is_old = any(find_release(stop).order < _FIRST_OF_NEW_BROKERS for stop in made.stops)
     found = [_USES[use] for use in made.uses if use in _USES]
-    found += [_SUBTOPOLOGIES] * is_fatal(made)
-    found += [_STORES, _JVM, _OLD_BROKERS, *([_OLD_MEMBERS] if is_old else [])]
+    found += [_SUBTOPOLOGIES] * (made.rolling and is_fatal(made))
+    found += [_STORES, _JVM]
+    if made.brokers is None or _is_too_old(made.brokers):
+        found += [_OLD_BROKERS]
+    if made.brokers is None or made.brokers.problem:
+        found += [_OLD_MEMBERS] * is_old
     return tuple(dict.fromkeys(found))

@@ -1,14 +1,28 @@
-"""Plans: the way between two releases, the way back after each step, and what else counts."""
+"""Plans: the way between two releases, the way back after each step, and what else counts.
 
-from collections.abc import Mapping, Sequence
+A plan is what an operator does: where rolling bounces run into a trap that only a stop of all
+members avoids, it is that stop.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from probing import Direction, Release, find_release, upgrade_path
-from system_tests.plan.changes import CHANGES, NOT_CHECKED, PathChange, Work, changes_between
+from system_tests.plan.changes import (
+    CHANGES,
+    NOT_CHECKED,
+    Brokers,
+    PathChange,
+    Work,
+    brokers_of,
+    changes_between,
+)
 from system_tests.plan.exactly_once import has_both, is_guarantee
-from system_tests.plan.model import PlanStep
+from system_tests.plan.model import PlanStep, Running, Way
 from system_tests.plan.notes import (
+    NO_GO,
+    Note,
     Trap,
     bug_sentences,
     going_back,
@@ -17,7 +31,7 @@ from system_tests.plan.notes import (
     window_sentences,
 )
 from system_tests.plan.uses import Use, check_uses
-from system_tests.plan.way import assumed_running, undo, way_between
+from system_tests.plan.way import assumed_running, offline_way, undo, way_between
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +52,12 @@ class UpgradePlan:
         warnings: settings to leave alone, traps, formats; the traps first.
         traps: what makes the path a no go although rolling bounces are possible -> its warning.
         back_traps: the same of the ways back, without those of the path itself.
+        way_out: how the traps are avoided, as an imperative; empty: there are none.
+        instead: the step that stops all members and needs no bridge; None: the path has no bridge.
         windows: when a JVM leader may fail a group with native members in it.
         bugs: known issues of the releases, with ids.
         changes: what else changes between the releases, each with its source.
+        brokers: those of the group, and whether they suffice; None: their release is not known.
         not_checked: what the plan says nothing about.
     """
 
@@ -57,10 +74,13 @@ class UpgradePlan:
     warnings: tuple[str, ...]
     traps: Mapping[Trap, str]
     back_traps: Mapping[Trap, str]
+    way_out: str
+    instead: PlanStep | None
     windows: tuple[str, ...]
     bugs: tuple[str, ...]
     changes: tuple[PathChange, ...] = ()
     not_checked: tuple[str, ...] = ()
+    brokers: Brokers | None = None
 
     @property
     def bounces_by_leg(self) -> tuple[int, ...]:
@@ -70,7 +90,12 @@ class UpgradePlan:
 
 
 def make_plan(
-    old: Release, new: Release, uses: frozenset[Use] = frozenset(), *, threads: int = 1
+    old: Release,
+    new: Release,
+    uses: frozenset[Use] = frozenset(),
+    *,
+    threads: int = 1,
+    brokers: Release | None = None,
 ) -> UpgradePlan:
     """Return the plan that brings a group from `old` to `new`.
 
@@ -79,28 +104,62 @@ def make_plan(
         new: target release.
         uses: features that the application uses.
         threads: stream threads in each process.
+        brokers: release of the brokers; None: not known.
 
     Raises:
         OptionError: one of the releases does not have a feature.
+        ReleaseError: `brokers` is not a release of Kafka.
     """
     check_uses(old, new, uses)
-    first, goal = assumed_running(old, new, uses)
-    way = way_between(first, goal, uses)
+    ends = assumed_running(old, new, uses)
+    way = way_between(*ends, uses)
+    traps = [note for note in notes_of(way, uses, threads=threads) if note.stops_all]
+    if traps:
+        way = replace(offline_way(*ends, _whys(traps), uses), obstacles=_whys(traps))
+    made = plan_of_way(way, ends, uses, threads=threads, brokers=brokers)
+    return replace(made, traps={**made.traps, **traps_of(traps)})
+
+
+def _whys(traps: Iterable[Note]) -> tuple[str, ...]:
+    """Return why members are not bounced one at a time, as sentences."""
+    return tuple(f"in rolling bounces, {note.text.removeprefix(NO_GO)}" for note in traps)
+
+
+def plan_of_way(
+    way: Way,
+    ends: tuple[Running, Running],
+    uses: frozenset[Use],
+    *,
+    threads: int = 1,
+    brokers: Release | None = None,
+) -> UpgradePlan:
+    """Return the plan that takes a way, with the traps that it runs into.
+
+    Args:
+        way: the way.
+        ends: what the group runs before and after it.
+        uses: features that the application uses.
+        threads: stream threads in each process.
+        brokers: release of the brokers; None: not known.
+
+    Raises:
+        ReleaseError: `brokers` is not a release of Kafka.
+    """
+    first, goal = ends
+    old, new = first.release, goal.release
     ran = (first, *(step.after for step in way.steps))
-    backs = [undo(step, before, uses) for step, before in zip(way.steps, ran, strict=False)]
+    begun = zip(way.steps, ran, strict=False)
+    backs = [_safe_undo(step, before, uses, threads) for step, before in begun]
     steps = tuple(
         replace(step, back=back, old_upgrade_from=before.upgrade_from)
         for step, back, before in zip(way.steps, backs, ran, strict=False)
     )
-    numbered = list(enumerate(zip(way.steps, backs, strict=True), 1))
-    final = (at for at, (step, back) in numbered if step.resets or not back.rolling)
-    costly = (at for at, (_, back) in numbered if back.deletions)
-    is_switched = way.rolling and first.version != goal.version
-    notes = notes_of(way, uses, threads=threads)
+    no_return, restores_from = _prices_of_return(way, backs)
+    own_brokers = None if brokers is None else brokers_of(brokers, way.stops, uses)
+    notes = notes_of(way, uses, threads=threads, brokers=own_brokers)
     traps = traps_of(notes)
     undone = traps_of(note for back in backs for note in notes_of(back, uses, threads=threads))
     back_traps = {trap: going_back(undone[trap]) for trap in undone.keys() - traps.keys()}
-    switched_on = [stop.name for stop in way.stops if has_both(stop)][:is_switched]
     return UpgradePlan(
         old=old.name,
         new=new.name,
@@ -109,23 +168,53 @@ def make_plan(
         rolling=way.rolling,
         stops=tuple(stop.name for stop in way.stops),
         steps=steps,
-        no_return=next(final, None),
-        restores_from=next(costly, None),
+        no_return=no_return,
+        restores_from=restores_from,
         obstacles=way.obstacles,
         warnings=(*(note.text for note in notes), *back_traps.values()),
         traps=traps,
         back_traps=back_traps,
+        way_out="; ".join(dict.fromkeys(note.way_out for note in notes if note.way_out)),
+        instead=(
+            offline_way(first, goal, (), uses).steps[0] if way.rolling and way.stops[1:-1] else None
+        ),
         windows=window_sentences(old, new) if way.rolling else (),
         bugs=bug_sentences(way.stops, frozenset(uses)),
-        changes=changes_between(
-            way.stops,
-            uses,
-            CHANGES,
-            switched_on="".join(switched_on),
-            done_in=_first_steps(way.steps),
-        ),
+        changes=_changes(way, ends, uses, brokers),
         not_checked=NOT_CHECKED,
+        brokers=own_brokers,
     )
+
+
+def _prices_of_return(way: Way, backs: Sequence[Way]) -> tuple[int | None, int | None]:
+    """Return the first steps whose way back stops all members, and deletes state; None: none."""
+    numbered = list(enumerate(zip(way.steps, backs, strict=True), 1))
+    final = (at for at, (step, back) in numbered if step.resets or not back.rolling)
+    costly = (at for at, (_, back) in numbered if back.deletions)
+    return next(final, None), next(costly, None)
+
+
+def _changes(
+    way: Way, ends: tuple[Running, Running], uses: frozenset[Use], brokers: Release | None
+) -> tuple[PathChange, ...]:
+    """Return what else changes on a way."""
+    is_switched = way.rolling and ends[0].version != ends[1].version
+    switched_on = [stop.name for stop in way.stops if has_both(stop)][:is_switched]
+    return changes_between(
+        way.stops,
+        uses,
+        CHANGES,
+        brokers=brokers,
+        switched_on="".join(switched_on),
+        done_in=_first_steps(way.steps),
+    )
+
+
+def _safe_undo(step: PlanStep, before: Running, uses: frozenset[Use], threads: int) -> Way:
+    """Return the way back of a step, which stops all members where bounces run into a trap."""
+    back = undo(step, before, uses)
+    traps = [note for note in notes_of(back, uses, threads=threads) if note.stops_all]
+    return offline_way(step.after, before, _whys(traps), uses) if traps else back
 
 
 def _first_steps(steps: Sequence[PlanStep]) -> Mapping[Work, int]:

@@ -5,11 +5,16 @@ from dataclasses import asdict, replace
 from typing import Final
 
 from encoding.primitives import shell_word
-from probing import find_release
+from probing import Direction, find_release
 from system_tests.plan.changes import When, changes_when
 from system_tests.plan.cost import StepCost
 from system_tests.plan.cost_text import cost_document, cost_of_return
-from system_tests.plan.decision import Decision, decision_of
+from system_tests.plan.decision import (
+    decision_of,
+    no_return_meaning,
+    no_return_text,
+    verdict_line,
+)
 from system_tests.plan.exactly_once import (
     guarantee_of,
     has_both,
@@ -18,7 +23,8 @@ from system_tests.plan.exactly_once import (
 )
 from system_tests.plan.group import UNNAMED, SimulatedGroup
 from system_tests.plan.model import PlanStep
-from system_tests.plan.rehearsal import not_rehearsed, rehearsal_of
+from system_tests.plan.notes import Trap
+from system_tests.plan.rehearsal import not_rehearsed, rehearsal_notes, rehearsal_of
 from system_tests.plan.reset import reset_lines
 from system_tests.plan.steps import UpgradePlan
 from system_tests.plan.uses import FEATURES, VERSIONS, Use, version_of
@@ -40,6 +46,9 @@ _LAST_MARKERS: Final = (
         " --offset CURRENT-OFFSET --isolation-level read_committed --timeout-ms 10000"
     ),
 )
+_BY_GUIDE: Final = (
+    " [Streams guide, offline upgrade: from 0.10.0 on up to 4.1, from 0.11.0 on in 4.3 and 4.4]"
+)
 _RESTARTED: Final = "bounce each member that this step has restarted,"
 
 
@@ -58,6 +67,8 @@ def plan_document(
         "reasons": list(decision.reasons),
         "traps": dict(made.traps),
         "back_traps": dict(made.back_traps),
+        "way_out": made.way_out,
+        "instead": made.instead and _step_document(made.instead, group),
         "uses": list(made.uses),
         "direction": made.direction.value,
         "rolling": made.rolling,
@@ -79,6 +90,7 @@ def plan_document(
         "windows": list(made.windows),
         "bugs": list(made.bugs),
         "changes": [asdict(change) for change in made.changes],
+        "brokers": made.brokers and made.brokers.release.name,
         "not_rehearsed": list(not_rehearsed(made)),
         "not_checked": list(made.not_checked),
     }
@@ -107,27 +119,21 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
         group: that the commands name, and whose session timeout rehearsals have; None: no group.
     """
     group = group or UNNAMED
-    yield headline(made)
-    yield verdict_line(decision_of(made, group))
-    for assumption in assumptions(made):
-        yield f"  assumed: {assumption}"
-    if group.begun:
-        yield f"  !! {group.begun}"
-    if group.has_more_state:
-        yield f"  !! {group.notes[0]}"
+    yield from _head(made, group)
     for number, step in enumerate(made.steps, 1):
         yield ""
         yield f"step {number}: {step_text(step, group)}"
         yield from _titled("why:  ", step.why, again="why:  ")
         yield from _titled("do:   ", demands_of(step, group), again="do:   ")
-        yield from _titled("try:  ", rehearsal_of(made, step, group).lines)
+        yield f"  try:  {rehearsal_of(made, step, group).line}"
         yield from _titled("back: ", back_lines(step, group))
         if number == made.no_return:
-            yield f"  !! point of no return: {_no_return_meaning(step)}"
+            yield f"  !! point of no return: {no_return_meaning(step)}"
     if made.steps:
         yield ""
         yield f"point of no return: {no_return_text(made)}"
-        yield f"the way back: {WAY_BACK_IS}"
+        if made.steps[1:]:
+            yield f"the way back: {WAY_BACK_IS}"
         yield from (f"state directory: {line}" for line in state_directory(made, group))
     for title, lines in (
         (
@@ -139,6 +145,7 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
         ),
         (When.STEP, changes_when(made.changes, When.STEP)),
         (When.AFTER, changes_when(made.changes, When.AFTER)),
+        ("what to know of try", rehearsal_notes(made, group)),
         ("not rehearsed by rolling-bounce live", not_rehearsed(made)),
         ("not checked", made.not_checked if made.steps else ()),
         ("native members beside JVM members", made.windows),
@@ -148,6 +155,21 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
             yield ""
             yield f"{title}:"
             yield from (f"  - {line}" for line in lines)
+
+
+def _head(made: UpgradePlan, group: SimulatedGroup) -> Iterator[str]:
+    """Yield what stands before the steps: the verdict, ways out, what is assumed."""
+    yield headline(made)
+    yield verdict_line(decision_of(made, group))
+    yield from (f"  {title}: {text}" for title, text in other_ways(made, group))
+    if made.brokers is not None:
+        yield f"  brokers {made.brokers.release.name}: {made.brokers}"
+    for assumption in assumptions(made):
+        yield f"  assumed: {assumption}"
+    if group.begun:
+        yield f"  !! {group.begun}"
+    if group.has_more_state:
+        yield f"  !! {group.notes[0]}"
 
 
 def _titled(title: str, lines: Iterable[str], *, again: str = "      ") -> Iterator[str]:
@@ -167,6 +189,27 @@ def headline(made: UpgradePlan) -> str:
     return f"{made.old} to {made.new}: {bounces}{over}"
 
 
+def other_ways(made: UpgradePlan, group: SimulatedGroup = UNNAMED) -> Iterator[tuple[str, str]]:
+    """Yield what avoids a no go, and the way without a bridge, each with its title."""
+    if made.way_out:
+        yield "way out", made.way_out
+    if not made.rolling:
+        matrix = f"rolling-bounce matrix --from {made.old} --to {made.new}"
+        few = f"; with one subtopology they can be: {matrix}" * (set(made.traps) == {Trap.FATAL})
+        yield "way out", f"stop all members, as in step 1; do not bounce them one at a time{few}"
+    step = made.instead
+    if step is None:
+        return
+    bridges = ", ".join(made.stops[1:-1])
+    is_by_guide = made.direction is Direction.UPGRADE and not find_release(made.new).is_native
+    texts = (
+        step_text(step, group),
+        *(demands_of(step, group) if step.drains or step.resets else ()),
+        f"all partitions stop meanwhile, and {bridges} is not needed{_BY_GUIDE * is_by_guide}",
+    )
+    yield "or without a bridge", "; ".join(texts)
+
+
 def state_directory(made: UpgradePlan, group: SimulatedGroup) -> tuple[str, ...]:
     """Return which directory a plan deletes in a step or a way back, if it deletes one."""
     backs = (back for step in made.steps if step.back is not None for back in step.back.steps)
@@ -174,11 +217,6 @@ def state_directory(made: UpgradePlan, group: SimulatedGroup) -> tuple[str, ...]
         return ()
     where = f"{group.id} (the application.id) below state.dir of each member"
     return (f"{where}; a store without a changelog (withLoggingDisabled) is lost with it",)
-
-
-def verdict_line(decision: Decision) -> str:
-    """Return the verdict of a plan as a line of its text."""
-    return f"  verdict: {decision.words}"
 
 
 def assumptions(made: UpgradePlan) -> tuple[str, ...]:
@@ -202,24 +240,6 @@ def _assumed_guarantee(made: UpgradePlan) -> Iterator[str]:
         now, other = (guarantee_of(old, version) for version in (versions[0], 3 - versions[0]))
         use = next(use for use, version in VERSIONS.items() if version != versions[0])
         yield f"members run {now}; if they run {other.partition('=')[2]}, plan with --uses {use}"
-
-
-def _no_return_meaning(step: PlanStep) -> str:
-    """Return what going back means after the point of no return."""
-    if step.resets:
-        return "from here on, state and results are rebuilt from the input, also if you go back"
-    if step.back is not None and any(again.resets for again in step.back.steps):
-        return "from here on, going back resets the application"
-    return "from here on, going back stops all members"
-
-
-def no_return_text(made: UpgradePlan) -> str:
-    """Return where the point of no return is, and from where on the way back restores state."""
-    where = "none on this path" if made.no_return is None else f"step {made.no_return}"
-    at = made.restores_from
-    if at is not None and (made.no_return is None or at < made.no_return):
-        where += f"; from step {at} on, going back deletes and restores state"
-    return where
 
 
 def step_text(step: PlanStep, group: SimulatedGroup = UNNAMED) -> str:

@@ -76,8 +76,7 @@ def way_between(now: Running, goal: Running, uses: frozenset[Use]) -> Way:
     if ways:
         return _with_reason(min(ways, key=_price), ways)
     obstacles = obstacles_of(found[0], uses) if found else ()
-    step = _offline_step(now, goal, obstacles or path.reasons[:1], uses)
-    return Way(stops=(old, new), steps=(step,), obstacles=obstacles)
+    return replace(offline_way(now, goal, obstacles or path.reasons[:1], uses), obstacles=obstacles)
 
 
 def _price(way: Way) -> tuple[int, int]:
@@ -281,15 +280,20 @@ def _second(old: Release, new: Release) -> str:
     return f"every member now writes what {new.name} reads: change the release"
 
 
-def _offline_step(
-    now: Running, goal: Running, why: tuple[str, ...], uses: frozenset[Use]
-) -> PlanStep:
-    """Return the step that stops all members; it may reset the application."""
+def offline_way(now: Running, goal: Running, why: tuple[str, ...], uses: frozenset[Use]) -> Way:
+    """Return the one step that stops all members, and may reset the application.
+
+    Args:
+        now: what the group runs.
+        goal: what it is to run; without a pin, which no group needs whose members start together.
+        why: why they do not run together, as sentences.
+        uses: features of the application.
+    """
     old, new = now.release, goal.release
     deleted = data.one_way_formats_between(new, old)
     reset = reset_demand(old, new, uses)
     drain = drain_demand(old, new, uses)
-    return PlanStep(
+    step = PlanStep(
         old=old.name,
         release=new.name,
         upgrade_from=None,
@@ -302,6 +306,7 @@ def _offline_step(
         resets=bool(reset),
         drains=bool(drain),
         transactional=Use.EOS in uses,
-        demands=drain or reset or deletions(deleted, new),
+        demands=(*drain, *(reset or deletions(deleted, new))),
         version=goal.version,
     )
+    return Way(stops=(old, new), steps=(step,))

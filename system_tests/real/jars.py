@@ -92,9 +92,10 @@ def broker_release(name: str) -> str:
         ReleaseError: no broker has this name, or it cannot run without ZooKeeper.
     """
     kind, _, version = name.partition(":")
-    if kind != "kafka" or not version:
+    if kind != "kafka" or not version or version == "RELEASE":
         raise ReleaseError(
-            f"broker {name!r} is unknown; use kafka:RELEASE, as kafka:3.9 or kafka:4"
+            f"broker {name!r} is unknown; put the release of your brokers after kafka: as in"
+            " kafka:3.9 or kafka:4"
         )
     newest = [
         release

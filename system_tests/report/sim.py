@@ -82,7 +82,7 @@ def name_of(partition: TopicPartition) -> str:
 
 def _facts(outcome: BounceOutcome) -> tuple[str, ...]:
     """Return the facts of the header: broken rules first, then counts."""
-    counted, cost = outcome.rebalances, outcome.cost
+    cost = outcome.cost
     facts = [
         f"{violation.rule}: {violation.sentence}" for violation in outcome.broken[:_MAX_BROKEN]
     ]
@@ -97,12 +97,8 @@ def _facts(outcome: BounceOutcome) -> tuple[str, ...]:
         for stage in outcome.plan.stages
     ]
     facts.append(f"bounces: {'; then '.join(stages)}")
-    facts.append(
-        f"{counted.total} rebalances after the first settled group: {len(counted.membership)} for"
-        f" members that left or joined, {len(counted.version)} for the version (at most"
-        f" {outcome.version_bound}), {len(counted.followup)} to move partitions,"
-        f" {len(counted.repeated)} repeated"
-    )
+    counted = outcome.rebalances.counted(outcome.version_bound)
+    facts.append(f"rebalances after the first settled group: {counted}")
     facts.append(
         f"longest pause of a partition: {cost.longest_pause_ms / 1000:.1f} s;"
         f" {cost.moved} tasks moved; {cost.restored:,} records restored; {cost.bytes:,} bytes sent"

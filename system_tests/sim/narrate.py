@@ -182,13 +182,9 @@ def trace_lines(
 def outcome_lines(outcome: BounceOutcome) -> list[str]:
     """Return the trace and the verdict as text, and the replay command of a failure."""
     path = outcome.plan.text
-    counted, cost = outcome.rebalances, outcome.cost
+    cost = outcome.cost
     lines = [*trace_lines(outcome.lanes, (*outcome.trace, *outcome.afterwards)), ""]
-    lines.append(
-        f"rebalances {counted.total}: {len(counted.membership)} for members that left or came,"
-        f" {len(counted.version)} for the version (at most {outcome.version_bound}),"
-        f" {len(counted.followup)} to move partitions, {len(counted.repeated)} repeated"
-    )
+    lines.append(f"rebalances: {outcome.rebalances.counted(outcome.version_bound)}")
     lines.append(
         f"cost: pauses of {cost.pause_ms} ms over all partitions, the longest"
         f" {cost.longest_pause_ms} ms; {cost.paused_records} records waited; {cost.restored}"

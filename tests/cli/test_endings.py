@@ -258,6 +258,8 @@ def test_bash_completes(tmp_path, program, words, expected):
         ("rolling-bounce", "plan --problem {tmp} --to native", 2, "is a directory"),
         ("rolling-bounce", "plan --problem {empty} --to native", 2, "JSON"),
         ("rolling-bounce", "simulat", 2, "did you mean simulate?"),
+        ("rolling-bounce", "inspect", 2, "did you mean assignor inspect?"),
+        ("assignor", "plan --to 4.4", 2, "did you mean rolling-bounce plan?"),
         ("rolling-bounce", "simulate --seed x", 2, "'x' is not a valid integer"),
         ("rolling-bounce", "simulate --faults al", 2, "al"),
         ("spark-assign", "whatiff", 2, "did you mean whatif?"),

@@ -8,8 +8,9 @@ exit status. Every failure is reported in one sentence (`exit_status.py`).
 import importlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from importlib import metadata
 from typing import Any, NamedTuple
 
 import click
@@ -23,6 +24,7 @@ from encoding import shown
 from encoding.primitives import has_half_pair
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
+_DISTRIBUTION = "streams-rebalance"
 _STATUS = {
     0: "success",
     2: "wrong usage or invalid input",
@@ -122,10 +124,21 @@ class Group(Command, click.Group):
         """
         word, names = args[0], self.list_commands(ctx)
         if word not in names and not word.startswith("-"):
-            near = get_close_matches(word, names, n=1)
+            near = [*_programs_with(word), *get_close_matches(word, names, n=1)]
             advice = f"did you mean {near[0]}?" if near else f"choose from {', '.join(names)}"
             raise click.UsageError(f"no such command {word!r}; {advice}", ctx=ctx)
         return super().resolve_command(ctx, args)
+
+
+def _programs_with(word: str) -> Iterator[str]:
+    """Yield the subcommands of this name, each with its program; `PACKAGE.cli.main` has them."""
+    for program in metadata.entry_points(group="console_scripts"):
+        if program.dist is None or program.dist.name != _DISTRIBUTION:
+            continue
+        package = program.module.partition(".")[0]
+        group = importlib.import_module(f"{package}.cli.main").main
+        if word in group.subcommands:
+            yield f"{program.name} {word}"
 
 
 class Subcommand(NamedTuple):

@@ -133,7 +133,8 @@ def _planned(
             return _planned_move(name, saved, wanted)
         old, group, _ = planned_saved(saved, _own_release(saved, wanted.old), given, uses)
         uses |= {Use.STATIC} if group.static_members else frozenset()
-        made = make_plan(old, find_release(new), uses, threads=group.threads)
+        brokers = find_release(given["brokers"]) if given["brokers"] else None
+        made = make_plan(old, find_release(new), uses, threads=group.threads, brokers=brokers)
         check_group(made, group)
     except (ReleaseError, ProblemError, OptionError) as error:
         why = str(error)

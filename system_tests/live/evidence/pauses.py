@@ -93,15 +93,16 @@ def ownership_pauses(
 
 
 def settled_ms(reports: Sequence[Report], generation: int) -> float:
-    """Return when the last member took an assignment up to this generation; 0: none did."""
-    return max(
-        (
-            report.at_ms
-            for report in reports
-            if isinstance(report.event, AssignmentTaken) and report.event.generation <= generation
-        ),
-        default=0.0,
-    )
+    """Return when the last member first took its assignment of a generation; 0: none did.
+
+    A static member that restarts takes it again, as its return starts no rebalance.
+    """
+    first_ms: dict[str, float] = {}
+    for report in reports:
+        event = report.event
+        if isinstance(event, AssignmentTaken) and event.generation == generation:
+            first_ms.setdefault(report.member, report.at_ms)
+    return max(first_ms.values(), default=0.0)
 
 
 def _histories(reports: Sequence[Report]) -> Mapping[Incarnation, _History]:

@@ -234,18 +234,10 @@ def check_rebalances(evidence: Evidence) -> Check:
         "followup": len(found.followup),
         "version_bound": evidence.version_bound,
     }
-    sentence = (
-        f"{found.total} rebalances: {len(found.membership)} for members that left or came, "
-        f"{version} for the version (at most {evidence.version_bound})"
-    )
-    if found.repeated:
-        sentence += f", {len(found.repeated)} repeated for slow members"
-    if found.followup:
-        sentence += f", {len(found.followup)} to move partitions"
     return Check(
         name="rebalances",
         ok=version <= evidence.version_bound,
-        sentence=sentence,
+        sentence=found.counted(evidence.version_bound),
         numbers=numbers,
     )
 

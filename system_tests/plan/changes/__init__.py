@@ -4,6 +4,7 @@ A row for each change, with its source, in `changes.toml`; those of the streams 
 `streams.toml`.
 """
 
+from system_tests.plan.changes.brokers import Brokers, brokers_of
 from system_tests.plan.changes.model import (
     PathChange,
     ReleaseChange,
@@ -24,6 +25,7 @@ from system_tests.plan.changes.rows import (
     Announced,
     find_target,
 )
+from system_tests.plan.changes.sources import with_sources
 from system_tests.plan.changes.streams import streams_changes
 
 __all__ = [
@@ -35,13 +37,16 @@ __all__ = [
     "STREAMS_CHANGES",
     "STREAMS_NOT_CHECKED",
     "Announced",
+    "Brokers",
     "PathChange",
     "ReleaseChange",
     "Subject",
     "When",
     "Work",
+    "brokers_of",
     "changes_between",
     "changes_when",
     "find_target",
     "streams_changes",
+    "with_sources",
 ]

@@ -50,8 +50,17 @@ def obstacles_of(stops: Sequence[Release], uses: Collection[Use]) -> tuple[str, 
 
 
 def drain_demand(first: Release, second: Release, uses: Collection[Use]) -> tuple[str, ...]:
-    """Return what a release demands that ends at unread records of the former format."""
+    """Return what a release demands that cannot read unread records of the other one.
+
+    Upwards they are of the former format; downwards of the present one, where no reset is due.
+    """
+    is_down = second.order < first.order
+    down = (row for row in changed_formats(first, second, uses) if is_down and not row.needs_reset)
     return tuple(
+        f"{row.name}: {second.name} cannot read a record that {first.name} has written and no"
+        " member has read"
+        for row in down
+    ) + tuple(
         f"{row.name}: {second.name} ends at a record of the former format that no member has read;"
         f" better take {row.reads_former_since} or later, which reads it"
         for row in _unreadable(first, second, uses)

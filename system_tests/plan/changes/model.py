@@ -5,7 +5,7 @@ not; a defect also if it runs with it before and after an upgrade. Another targe
 new rebalance protocol) declares rows of the same form and selects them itself.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
@@ -71,6 +71,11 @@ class ReleaseChange:
         from_below: it concerns only paths that start below this release; empty: all.
         also: other ranges of releases with the change, as (first, first later one without it).
         off_by_default: only a setting turns it on.
+        needs: the first brokers that members with it can use; empty: it needs none.
+        refused_by: the first brokers that refuse members without it; empty: none do.
+        with_brokers: the first brokers with which it has an effect, and the first later ones with
+            which it has none; empty: below `needs`, or with all.
+        no_return: what ends the way back besides steps, as a sentence; empty: nothing does.
         back: what changes when the group returns to a release without it; empty: nothing is said.
         back_action: what to do about `back`.
         back_when: when it is dealt with.
@@ -91,6 +96,10 @@ class ReleaseChange:
     at_switch: bool = False
     off_by_default: bool = False
     from_below: str = ""
+    needs: str = ""
+    refused_by: str = ""
+    with_brokers: tuple[str, ...] = ()
+    no_return: str = ""
     back: str = ""
     back_action: str = ""
     back_when: When = When.AFTER
@@ -120,6 +129,21 @@ class ReleaseChange:
         )
         return "" if release.is_native else next(found, "")
 
+    def concerns(self, uses: Collection[Use]) -> bool:
+        """Whether it concerns an application with some features."""
+        is_used = not self.uses or not set(self.uses).isdisjoint(uses)
+        return is_used and set(self.unless).isdisjoint(uses)
+
+    def has_effect(self, brokers: Release | None, *, is_left: bool) -> bool:
+        """Whether it matters with brokers of a release, and on a way back; None: not known."""
+        since, until = self.with_brokers or ("", self.needs)
+        if is_left and self.refused_by:
+            since = self.refused_by
+        return brokers is None or (
+            (not since or find_release(since).order <= brokers.order)
+            and (not until or brokers.order < find_release(until).order)
+        )
+
     def with_work(self, step: str, action: str) -> str:
         """Return what a step does about the change, if one does, and an action, as a sentence."""
         return "; ".join(filter(None, (f"{step} {self.work}" if self.work else "", action)))
@@ -135,6 +159,7 @@ class PathChange:
         changed: the release of Kafka that made the change, as "since 3.0.0", or on the way back as
             "before 3.0.0"; empty if it is `release`, or due at a switch.
         subject, when, what, action, source: as in `ReleaseChange`.
+        no_return: as in `ReleaseChange`; empty on the way back.
     """
 
     release: str
@@ -144,6 +169,7 @@ class PathChange:
     what: str
     action: str
     source: str
+    no_return: str = ""
 
     @property
     def label(self) -> str:
@@ -166,6 +192,7 @@ def changes_between(
     uses: Iterable[Use],
     rows: Iterable[ReleaseChange],
     *,
+    brokers: Release | None = None,
     switched_on: str = "",
     done_in: Mapping[Work, int] | None = None,
 ) -> tuple[PathChange, ...]:
@@ -175,6 +202,7 @@ def changes_between(
         stops: releases in the order in which the group runs them, the first included.
         uses: features that the application uses.
         rows: the changes to select from.
+        brokers: their release; None: not known, so that no row is left out.
         switched_on: release on which the path switches processing.guarantee; empty: nowhere.
         done_in: the first step that does a work -> its number, for the actions.
     """
@@ -184,7 +212,7 @@ def changes_between(
         if row.at_switch and switched_on
         else change
         for row in rows
-        if (not row.uses or known & set(row.uses)) and not known & set(row.unless)
+        if row.concerns(known) and row.has_effect(brokers, is_left=row.is_in(stops[0]))
         for change in _on_path(row, stops, done_in or {})
     ]
     return tuple(sorted(found, key=lambda change: list(Subject).index(change.subject)))
@@ -261,5 +289,6 @@ def _on_path(
             what=what,
             action=action,
             source=row.source,
+            no_return="" if is_left else row.no_return,
         )
     ]

@@ -28,6 +28,7 @@ def _change(row: dict[str, Any]) -> ReleaseChange:
         "work": Work[row["work"]] if "work" in row else None,
         "of": Of[row.get("of", Of.MEMBERS.name)],
         "also": tuple((since, until) for since, until in row.get("also", ())),
+        "with_brokers": tuple(row.get("with_brokers", ())),
     }
     return ReleaseChange(**{**row, **enums})
 
@@ -42,6 +43,9 @@ _CHANGE: Final[dict[str, Form]] = {
     "until?": _RELEASE,
     "also?": [of_length(_NO_RELEASE, 2, 2)],
     "from_below?": _RELEASE,
+    "needs?": _RELEASE,
+    "refused_by?": _RELEASE,
+    "with_brokers?": of_length(_NO_RELEASE, 2, 2),
     "of?": tuple(Of.__members__),
     "subject": tuple(Subject.__members__),
     "when?": _WHEN,
@@ -55,6 +59,7 @@ _CHANGE: Final[dict[str, Form]] = {
     "unless?": _USES,
     "at_switch?": bool,
     "off_by_default?": bool,
+    "no_return?": str,
     "back?": str,
     "back_action?": str,
     "back_when?": _WHEN,
@@ -173,7 +178,7 @@ NOT_CHECKED: Final = (
     "the application's code: whether it uses an API or a setting that is gone",
     "classes of your own: serdes, exception handlers, rocksdb.config.setter, task assignors",
     "the topology: the plan assumes that it stays the same (rolling-bounce plan --topology)",
-    "the brokers: their versions, ACLs, quotas and inter.broker.protocol.version",
+    "the brokers: ACLs, quotas, inter.broker.protocol.version; their release without --brokers",
     "the hosts: their Java version, memory, and space on disk for further copies of state",
     "dependencies: frameworks around Kafka Streams, Scala, logging, security providers",
     "dashboards and alarms on metrics and log lines",

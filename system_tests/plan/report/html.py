@@ -38,7 +38,9 @@ tr,svg{break-inside:avoid}}
 
 
 _OPTION: Final = re.compile(r"--[a-z][a-z-]*[a-z]")
-_END_OF_COMMAND: Final = re.compile("([,;] )")
+_COMMAND: Final = re.compile(
+    r"((?:assignor|rolling-bounce|kafka-[a-z-]+\.sh) (?:[a-z]+ ){0,2}--.*?(?=[:;,] |\)|$))"
+)
 
 
 class Condition(NamedTuple):
@@ -86,22 +88,26 @@ def facts_html(facts: Iterable[tuple[str, str]]) -> str:
 
 
 def list_html(lines: Iterable[str]) -> str:
-    """Return sentences as a list; those that are commands are set as such."""
-    return "<ul>" + "".join(f"<li>{line_html(line)}</li>" for line in lines) + "</ul>"
+    """Return sentences as a list."""
+    return "<ul>" + "".join(f"<li>{text_html(line)}</li>" for line in lines) + "</ul>"
 
 
 def text_html(text: str) -> str:
-    """Return a sentence; a line may break behind the = of a setting, not within an option."""
+    """Return a sentence; commands are set as such, up to ": ", "; ", ", ", ")" or the end.
+
+    A line may break behind the = of a setting, not within an option.
+    """
+    parts = _COMMAND.split(text)
+    return "".join(
+        f"<code>{_broken(part)}</code>" if number % 2 else _broken(part)
+        for number, part in enumerate(parts)
+    )
+
+
+def _broken(text: str) -> str:
+    """Return a text with the places where a line may break."""
     whole = _OPTION.sub(lambda found: f'<span class="box">{found[0]}</span>', escape(text))
     return whole.replace("=", "=<wbr>").replace("<span class=<wbr>", "<span class=")
-
-
-def line_html(line: str) -> str:
-    """Return a sentence; a command that it begins with, up to ", " or "; ", is set as such."""
-    if not line.startswith(("assignor ", "rolling-bounce ", "kafka-")):
-        return text_html(line)
-    command, *rest = _END_OF_COMMAND.split(line, maxsplit=1)
-    return f"<code>{text_html(command)}</code>{text_html(''.join(rest))}"
 
 
 def table_html(heads: Sequence[tuple[str, int]], rows: Iterable[str]) -> str:

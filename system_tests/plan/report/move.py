@@ -14,6 +14,7 @@ from system_tests.plan.report.html import (
     list_html,
     page_html,
     table_html,
+    text_html,
     write_html,
 )
 from system_tests.plan.streams import MoveStep, StreamsMove
@@ -63,6 +64,9 @@ def move_page(move: StreamsMove, *, group: str = "") -> str:
     parts = [
         facts_html(facts),
         f"<h2>Steps</h2>\n{table_html(_HEADS, rows)}",
+        f"<h2>What going back restores</h2>\n{list_html(move.back_restores)}"
+        if move.back_restores
+        else "",
         f'<p class="small"><b>Rehearse:</b> <code>{escape(move.rehearsal)}</code></p>'
         if move.rehearsal
         else "",
@@ -90,7 +94,7 @@ def write_move_report(path: Path, move: StreamsMove, *, group: str = "") -> None
 
 def _row(number: int, step: MoveStep) -> str:
     texts = (step.what, step.seen, step.cost, step.stop)
-    cells = (*map(escape, texts), list_html(step.back))
+    cells = (*map(text_html, texts), list_html(step.back))
     return f"<tr><th>{number}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 

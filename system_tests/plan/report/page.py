@@ -20,20 +20,20 @@ from system_tests.plan.cost_text import (
     seconds_text,
     simulated_text,
 )
-from system_tests.plan.decision import decision_of
+from system_tests.plan.decision import decision_of, no_return_text
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.notes import NO_GO
-from system_tests.plan.rehearsal import not_rehearsed
+from system_tests.plan.rehearsal import not_rehearsed, rehearsal_notes
 from system_tests.plan.report.chart import COLOURS, chart_svg
 from system_tests.plan.report.html import (
     SIGNATURES,
     Condition,
     conditions_html,
     facts_html,
-    line_html,
     list_html,
     page_html,
     table_html,
+    text_html,
     write_html,
 )
 from system_tests.plan.report.signs import StepSigns, always, patience, signs_of
@@ -42,7 +42,7 @@ from system_tests.plan.text import (
     WAY_BACK_IS,
     assumptions,
     headline,
-    no_return_text,
+    other_ways,
     state_directory,
 )
 from system_tests.plan.workers import run_jobs
@@ -72,6 +72,7 @@ def plan_page(
     title = f"{made.old} to {made.new}{named}"
     watch, stop = always(group)
     left_out = "; ".join(not_rehearsed(made))
+    rehearsals = "; ".join(rehearsal_notes(made, group))
     found = _conditions(made, actions_before(made.steps, costs, group) if costs else [])
     return page_html(
         title,
@@ -87,10 +88,16 @@ def plan_page(
             else f"<h2>One simulated run</h2>\n{_charts(made, group, progress)}\n"
         )
         + f"{SIGNATURES}{_conditions_html(found)}"
-        + (f'<h2>Not rehearsed</h2>\n<p class="small">{escape(left_out)}</p>\n' if left_out else "")
-        + f'<h2>Not checked</h2>\n<p class="small">{escape("; ".join(made.not_checked))}</p>\n',
+        + _small("Rehearsals", rehearsals)
+        + _small("Not rehearsed", left_out)
+        + _small("Not checked", "; ".join(made.not_checked)),
         kind="Rollback" if made.direction is Direction.ROLLBACK else "Upgrade",
     )
+
+
+def _small(title: str, text: str) -> str:
+    """Return a section in small print; nothing without a text."""
+    return f'<h2>{title}</h2>\n<p class="small">{escape(text)}</p>\n' if text else ""
 
 
 def write_plan_report(
@@ -135,6 +142,9 @@ def _facts(
     facts += [("assumed", assumption) for assumption in assumptions(made)]
     facts += [("note", note) for note in group.notes]
     facts += [("obstacle", obstacle) for obstacle in made.obstacles]
+    facts += other_ways(made, group)
+    if made.brokers is not None:
+        facts.append((f"brokers {made.brokers.release.name}", str(made.brokers)))
     return facts_html(facts)
 
 
@@ -153,9 +163,9 @@ def _steps(made: UpgradePlan, steps: Sequence[StepSigns]) -> str:
         lists = (signs.seen, signs.done, signs.stop, signs.back)
         cells = "".join(f"<td>{list_html(lines)}</td>" for lines in lists)
         title = "rehearse: " if signs.rehearsal.is_possible else ""
-        rehearsal = f'<p class="small">{title}{line_html(str(signs.rehearsal))}</p>'
+        rehearsal = f'<p class="small">{title}{text_html(signs.rehearsal.line)}</p>'
         demands = list_html(signs.demands) if signs.demands else ""
-        todo = f"{line_html(signs.todo)}{demands}{end}{rehearsal}"
+        todo = f"{text_html(signs.todo)}{demands}{end}{rehearsal}"
         rows.append(f"<tr><th>{number}</th><td>{todo}</td>{cells}</tr>")
     heads = (
         ("", 2),

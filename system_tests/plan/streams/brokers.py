@@ -1,10 +1,12 @@
 """What brokers of a release do with streams groups (KIP-1071), from `changes/streams.toml`."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
 from probing import Release, ReleaseError, find_release
 from system_tests.plan.changes import STREAMS_BROKERS
+from system_tests.plan.uses import Use
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,3 +55,14 @@ def reports_offsets(members: Release, brokers: Release) -> bool:
     """
     row = broker_row(brokers)
     return row.uses_offsets and members.order >= find_release(row.since).order
+
+
+def static_members_need(uses: Collection[str]) -> str:
+    """Return what static members need before brokers go back, as a clause; empty without them."""
+    if Use.STATIC not in uses:
+        return ""
+    return (
+        f"; before brokers go below {FIRST_STATIC}, bounce the members and start each without"
+        " group.instance.id, or take the group back to the classic protocol: such brokers answer"
+        " static members with INVALID_REQUEST, which ends them"
+    )

@@ -22,6 +22,7 @@ from system_tests.plan.streams.brokers import (
     BrokerRow,
     broker_row,
     reports_offsets,
+    static_members_need,
 )
 from system_tests.plan.streams.restored import NO_LARGE, Restored, returns_of
 from system_tests.plan.uses import FEATURES, Use
@@ -39,11 +40,17 @@ INITIAL_DELAY_MS: Final = 3000
 
 
 _NATIVE: Final = "members of this project do not speak the streams protocol; it is for JVM members"
-_NO_FEATURE: Final = (
-    "streams.version is not finalized: a cluster that was upgraded keeps level 0; run assignor"
-    " features upgrade --bootstrap-server HOST:PORT --feature streams.version=1"
+_ENABLE: Final = (
+    "kafka-features.sh --bootstrap-server HOST:PORT upgrade --feature streams.version=1"
 )
-_CHECK_FEATURE: Final = "check with assignor features describe / kafka-features.sh describe"
+_NO_FEATURE: Final = (
+    "streams.version is not finalized: a cluster that was upgraded keeps level 0; enable it:"
+    f" {_ENABLE}"
+)
+_CHECK_FEATURE: Final = (
+    "kafka-features.sh --bootstrap-server HOST:PORT describe: the line Feature: streams.version"
+    f" must have FinalizedVersionLevel: 1; if it has 0: {_ENABLE}"
+)
 _REGEX: Final = (
     "regular expressions: members of {release} refuse to start (Pattern subscriptions are not"
     " supported with the STREAMS protocol); subscribe to topics by name, or stay classic"
@@ -103,6 +110,7 @@ class StreamsMove:
         restored: what a saved group restores; None without one.
         downtime: what it consists of, as a sentence.
         no_return: a sentence about the point of no return.
+        back_restores: what members restore that return to the classic protocol, as sentences.
         changes: what else changes; not_checked: what this plan does not check.
         assumed: what is not given, and how to check it, as pairs of sentences.
         rehearsal: the command that rehearses it with the same session timeout; empty without steps.
@@ -122,6 +130,7 @@ class StreamsMove:
     restored: Restored | None = None
     downtime: str = ""
     no_return: str = ""
+    back_restores: tuple[str, ...] = ()
     changes: tuple[PathChange, ...] = ()
     assumed: tuple[tuple[str, str], ...] = ()
     not_checked: tuple[str, ...] = ()
@@ -182,7 +191,7 @@ def plan_streams_move(
     if move.obstacles:
         return move
     if streams_version is None:
-        level_is = f"streams.version {level} (a cluster that was upgraded keeps 0)"
+        level_is = f"streams.version {level}; a cluster that was upgraded keeps 0"
         move = replace(move, assumed=((level_is, _CHECK_FEATURE),))
     default_ms = behaviour_of(members.name, None).session_timeout_ms
     return _with_steps(move, (session_timeout_ms or default_ms) / 1000, restore_rate, group.id)
@@ -221,7 +230,7 @@ def _obstacles(
 
 
 def _with_steps(move: StreamsMove, session_s: float, rate: int, group: str) -> StreamsMove:
-    *_, restore_s = _restores(move.restored, rate)
+    _, returns, restore_s = _restores(move.restored, rate)
     known = move.restored if move.restored is not None and not move.restored.is_unknown else None
     kept_ms = known.restore_ms(rate)[0] if known is not None else 0
     sum_ms = round(1000 * session_s) + INITIAL_DELAY_MS + kept_ms
@@ -244,8 +253,9 @@ def _with_steps(move: StreamsMove, session_s: float, rate: int, group: str) -> S
         no_return=(
             "none: until streams.version is lowered or brokers are downgraded, the group can go"
             " back at any time; a topology that changes meanwhile has to be"
-            " known to the classic members, too"
+            " known to the classic members, too" + static_members_need(move.uses)
         ),
+        back_restores=returns,
         steps=_steps(move, known, session_s, rate, group),
     )
 
@@ -255,24 +265,24 @@ def _steps(
 ) -> tuple[MoveStep, ...]:
     """The two steps of the move; `known` is None if nothing is known of the group's state."""
     classic, streams = "group.protocol=classic", "group.protocol=streams"
-    restores, returns, _ = _restores(move.restored, rate)
+    restores, *_ = _restores(move.restored, rate)
     inspect = f"assignor inspect --bootstrap-server HOST:PORT --group {group}"
     return (
         MoveStep(
             what="stop all members, and wait until the group is empty",
-            seen=f"{inspect} reports state Empty",
+            seen=f"{inspect}: state Empty",
             cost=(
                 f"{session_s:g} s: members do not send LeaveGroup when they are closed, so the"
                 " group is empty when their sessions (session.timeout.ms) have expired; to"
                 " save that time, close them with LEAVE_GROUP of CloseOptions (KIP-1153)"
             ),
             stop=f"not Empty {2 * session_s:g} s after the last stop: a member still runs",
-            back=(f"start the members that are stopped with {classic}", *returns),
+            back=(f"start the stopped members again, with {classic}",),
         ),
         MoveStep(
             what=f"start all members with {streams}, release {move.release}",
             seen=(
-                f"{inspect} says: streams"
+                f"{inspect}: streams"
                 " protocol (KIP-1071), Stable, lag 0 or what it was before, and no line begins"
                 " with ! but those about committed offsets; other lines with ! are normal while"
                 " tasks start; the log of each member shows State transition from REBALANCING"
@@ -295,7 +305,6 @@ def _steps(
                 ),
                 "wait for state Empty",
                 f"start all members with {classic}",
-                *returns,
             ),
         ),
     )

@@ -120,7 +120,7 @@ class Restored:
 def returns_of(records: str, everything: str) -> tuple[str, ...]:
     """Return what classic members restore, with its conditions, and what if state is lost."""
     return (
-        f"they restore {records}",
+        f"members that return to group.protocol=classic restore {records}",
         *_CONDITIONS,
         f"they restore {everything} records {LOST}",
     )

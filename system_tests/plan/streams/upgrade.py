@@ -21,6 +21,7 @@ from system_tests.plan.streams.brokers import (
     FIRST_STATIC,
     broker_row,
     reports_offsets,
+    static_members_need,
 )
 from system_tests.plan.streams.move import EARLY_ACCESS, FIRST_MEMBERS, MoveStep, StreamsMove
 from system_tests.plan.uses import Use
@@ -94,11 +95,12 @@ def plan_streams_upgrade(
             " another member has restored them; there are no warm-ups"
         ),
         no_return="none on this path"
-        + "; from step 1 on, going back deletes and restores state" * bool(steps and back),
+        + "; from step 1 on, going back deletes and restores state" * bool(steps and back)
+        + static_members_need(uses),
         changes=()
         if is_same
         else (
-            *changes_between(stops, uses, CHANGES),
+            *changes_between(stops, uses, CHANGES, brokers=brokers),
             *streams_changes(stops, (brokers, brokers), uses),
         ),
         is_rollback=new.order < old.order,
@@ -184,7 +186,7 @@ def _step(
     return MoveStep(
         what=f"bounce the members to {new.name}, one after the other, without upgrade.from and"
         f" with group.protocol=streams{deletes}",
-        seen=f"assignor inspect --bootstrap-server HOST:PORT --group {group} says Stable and no"
+        seen=f"assignor inspect --bootstrap-server HOST:PORT --group {group}: Stable, and no"
         " line begins with !; the log of the member shows State transition from REBALANCING to"
         " RUNNING, so its restore is finished; the lag has fallen",
         cost=f"{leaves}; streams.num.standby.replicas of the group shortens it (2 at"

@@ -23,6 +23,8 @@ def run(*arguments):
         ("--from 3.1 --to native --heartbeat-ms 3000", "at least three times"),
         ("--from 3.1 --to native --client aiokafka --protocol cooperative", "take --client mixed"),
         ("--from 3.1 --to native --client librdkafka", "is not one of"),
+        ("--from 3.9 --to 4.4 --broker kafka:RELEASE", "the release of your brokers after kafka:"),
+        ("--from 4.3 --to streams --broker kafka:4.3 --report x", "leave --report out"),
         ("--from 2.0.1 --to 2.3.0", "KAFKA-8649"),
         ("--from 2.0 --to 4.0", "bounce to 3.9 with upgrade.from=2.0, then 3.9 without it"),
         ("--from 3.1 --to native --rate nan", "rate"),

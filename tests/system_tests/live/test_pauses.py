@@ -87,6 +87,18 @@ def taken_over(at_ms, *, generation=2):
     return joined("a", at_ms - 100), took("a", at_ms - 1, generation), owns("a", at_ms, 1)
 
 
+def test_a_static_member_that_returns_in_its_generation_has_paused_its_partition():
+    found = only(
+        joined("b", 14_000, 1),
+        took("b", 14_001, 1, 1),
+        report("b", 14_002, PartitionsAssigned(partitions=(1,)), 1),
+        ended={("b", 0): 1_000},
+        static=True,
+    )
+    assert (found.pause_ms, found.stopped, found.member) == (13_002, Stopped.SILENT_STOP, "b")
+    assert found.bound.session_ms == SESSION_MS
+
+
 def test_a_clean_stop_is_bounded_by_less_than_a_session():
     found = only(gives("b", 1_000, 1), *taken_over(2_000), ended={("b", 0): 1_010})
     assert (found.pause_ms, found.stopped, found.member) == (1_000, Stopped.CLEAN_STOP, "b")

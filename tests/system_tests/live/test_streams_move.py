@@ -65,6 +65,15 @@ def test_static_members_stay_in_a_streams_group_until_their_sessions_expire():
     assert failed(judged(streams_ms=45_000)) == ["empty"]  # they left
 
 
+def test_a_downtime_has_its_parts_what_was_predicted_of_each_and_the_bound():
+    (found, _) = (check for check in judged().checks if check.name == "downtime")
+    assert found.sentence == (
+        "classic to streams: 12.0 s from the first stop until every task ran: 6.1 s until the"
+        " group was empty (predicted 6 s), 1.9 s for the start of the JVMs (not predicted), 4.0 s"
+        " until every task ran (predicted 3 s; FAIL from 63 s on)"
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "name"),
     [

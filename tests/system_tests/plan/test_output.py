@@ -28,6 +28,18 @@ def lines_of(group, **fields):
     return "\n".join(costs_lines(made.steps, (cost_of(**fields),), group))
 
 
+def test_sources_and_what_to_know_of_rehearsals_stand_once_after_the_instructions():
+    lines, _, sources = run("--from 2.3.1 --to 4.4 --no-costs").stdout.partition("\nsources:\n")
+    numbers = [int(found) for found in re.findall(r" \[(\d+)\]$", lines, re.MULTILINE)]
+    assert list(dict.fromkeys(numbers)) == list(range(1, max(numbers) + 1))
+    rows = dict(row.strip().split("] ", 1) for row in sources.splitlines())
+    assert list(rows) == [f"[{number}" for number in range(1, max(numbers) + 1)]
+    assert len(set(rows.values())) == len(rows)
+    assert "[K" not in lines
+    assert lines.count("\n  try:  ") == 3
+    assert lines.count("give --members") == 1
+
+
 def test_the_plan_is_printed_before_anything_is_simulated(monkeypatch):
     def simulate(*_args, **_options):
         command.click.echo("<simulated>")

@@ -83,7 +83,7 @@ def test_a_page_is_small_and_asks_for_nothing(page):
 
 
 def test_members_that_can_die_and_offline_upgrades_are_no_go():
-    fatal, offline = plan("2.0.1", "2.3.1"), plan("3.2", "3.3", Use.FK_JOIN)
+    fatal, offline = plan("2.3.0", "2.4"), plan("3.2", "3.3", Use.FK_JOIN)
     assert "no go: members can die" in plan_page(fatal, costs_of(fatal), SimulatedGroup())
     shown = plan_page(offline, costs_of(offline), SimulatedGroup())
     assert "no go by rolling bounces" in shown

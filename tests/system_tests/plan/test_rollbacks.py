@@ -147,7 +147,13 @@ def test_records_of_ktables_are_consumed_with_the_former_format_before_an_old_re
     for low, high in PAIRS:
         down = plan(high.name, low.name, Use.KTABLE)
         waits = [step for step in down.steps if step.consumes]
-        assert bool(waits) == (low.order < first <= high.order), (high.name, low.name)
+        is_needed = low.order < first <= high.order
+        assert bool(waits) == (is_needed and down.rolling), (high.name, low.name)
+        if not down.rolling:
+            (step,) = down.steps
+            assert step.drains is is_needed
+            assert any("no member has read" in demand for demand in step.demands) is is_needed
+            assert ("when the group has no lag in any topic" in step_text(step)) is is_needed
         for step in waits:
             after = down.steps[down.steps.index(step) + 1]
             assert (step.release, step.upgrade_from) == (step.old, find_release(low.name).series)

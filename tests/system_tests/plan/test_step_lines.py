@@ -90,7 +90,7 @@ def test_the_names_of_a_group_are_in_text_json_and_report_alike():
     move = plan_streams_move(
         *map(find_release, ("4.3", "4.3")), frozenset(), streams_version=1, group=group
     )
-    assert "--group 'my shop' says: streams" in move.steps[1].seen
+    assert "--group 'my shop': streams" in move.steps[1].seen
 
 
 @pytest.mark.parametrize(

@@ -115,3 +115,13 @@ def test_a_fact_of_brokers_follows_from_their_release_and_not_from_the_members()
         text = "\n".join(map(str, made.changes))
         assert ("default, brokers 4.4.0: the broker's assignor is chosen" in text) is of_brokers
         assert ("topology.description.push.enabled" in text) is of_members
+
+
+@pytest.mark.parametrize("to", ["streams", "4.4.0 --streams-group"])
+def test_static_members_are_made_dynamic_before_brokers_go_below_4_4(to):
+    words = ["plan", "--from", "4.4", "--brokers", "4.4", "--to", *to.split()]
+    shown = CliRunner().invoke(main, [*words, "--uses", "static"]).stdout
+    (end,) = (line for line in shown.splitlines() if line.startswith("point of no return: "))
+    assert "before brokers go below 4.4, bounce the members and start each without" in end
+    assert "INVALID_REQUEST" in end
+    assert "INVALID_REQUEST" not in CliRunner().invoke(main, words).stdout

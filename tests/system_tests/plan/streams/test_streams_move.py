@@ -36,7 +36,7 @@ def test_the_plan_says_cost_way_back_and_point_of_no_return():
     assert done.exit_code == 0
     text = done.stdout
     assert "45 s of session timeout" in text
-    assert "reports state Empty" in text
+    assert "--group GROUP: state Empty" in text
     assert "the committed offsets" in text
     assert "changelog and repartition topics, unchanged" in text
     assert "point of no return: none" in text
@@ -105,10 +105,11 @@ def test_the_way_back_restores_nothing_that_is_on_disk(tmp_path):
     file = tmp_path / "group.json"
     file.write_text(json.dumps(SAVED), encoding="utf-8")
     shown = plan("--from", "4.3", "--brokers", "4.3", "--problem", str(file)).stdout
-    back = shown.partition("step 2:")[2].partition("back:")[2].partition("\n\n")[0]
+    back = shown.partition("What going back restores:")[2].partition("\n\n")[0]
     assert "before their tasks run\n" in back
     assert "that holds if each member comes back on its host with its state" in back
     assert "4,000 records if state directories are lost or stores are in memory" in back
+    assert shown.count("before their tasks run\n") == 1
 
 
 def test_the_way_back_is_computed_with_the_class_of_the_classic_protocol():
@@ -174,9 +175,11 @@ def test_the_level_of_streams_version_is_assumed_until_it_is_given(tmp_path):
     file, page = tmp_path / "group.json", tmp_path / "move.html"
     file.write_text(json.dumps(SAVED), encoding="utf-8")
     words = ("--from", "4.3", "--brokers", "4.3", "--problem", str(file), "--report", str(page))
+    tool = "kafka-features.sh --bootstrap-server HOST:PORT"
     sentence = (
-        "  assumed: streams.version 1 (a cluster that was upgraded keeps 0; check with assignor"
-        " features describe / kafka-features.sh describe)\n"
+        "  assumed: streams.version 1; a cluster that was upgraded keeps 0\n"
+        f"  check:   {tool} describe: the line Feature: streams.version must have"
+        f" FinalizedVersionLevel: 1; if it has 0: {tool} upgrade --feature streams.version=1\n"
     )
     assert sentence in plan(*words).stdout
     before = (
@@ -186,6 +189,7 @@ def test_the_level_of_streams_version_is_assumed_until_it_is_given(tmp_path):
     )
     (row,) = (row for row in before.split("<tr") if "streams.version 1" in row)
     assert "&#9744;" in row
+    assert re.sub("<(?!/?code).*?>", "", row).count(f"<code>{tool}") == 2
     assert '<span class="verdict check">' in page.read_text(encoding="utf-8")
     assert "assumed:" not in plan(*words, "--streams-version", "1").stdout
     assert '<span class="verdict go">' in page.read_text(encoding="utf-8")

@@ -79,6 +79,7 @@ def test_an_option_without_a_use_is_refused_by_its_name(words):
         ("--from 3.9 --to 4.3 --application-id a", "--topology uses --application-id"),
         ("--from 3.9 --to 4.3 --timeout 3", "(--group ID), or leave out --timeout"),
         ("--from 3.9 --to 4.3 --problem g --timeout 3", "or leave out --timeout"),
+        ("--from 3.9 --to 4.3 --streams-version 1", "--streams-version needs --to streams"),
         ("--topology a:B a:C --members 3 --uses eos", "leave out --members, --uses"),
     ],
 )
@@ -86,9 +87,3 @@ def test_options_of_another_plan_are_refused(words, sentence):
     done = CliRunner().invoke(main, ["plan", *words.split()])
     assert done.exit_code == 2
     assert sentence in done.stderr
-
-
-def test_brokers_belong_to_the_move():
-    done = CliRunner().invoke(main, ["plan", "--from", "3.9", "--to", "4.3", "--brokers", "4.3"])
-    assert done.exit_code == 2
-    assert "--brokers needs --to streams or --streams-group" in done.stderr

@@ -53,11 +53,13 @@ def test_the_verdict_is_the_same_with_and_without_costs_in_text_json_and_report(
 
 
 def test_threads_of_one_process_are_a_trap_up_to_2_3_0_and_the_way_round_is_a_bridge():
-    for old, way in (("2.3.0", "bounce to 2.3.1 first"), ("2.0.1", "stop all members and start")):
+    for old, way, is_rolling in (("2.3.0", "bounce to 2.3.1 first", True), ("2.0.1", "", False)):
         made = make_plan(find_release(old), find_release("3.9"), threads=2)
         (note,) = (text for trap, text in made.traps.items() if "two threads" in trap)
         assert "2 threads process the same records" in note
         assert way in note
+        assert made.way_out.startswith(way)
+        assert made.rolling is is_rolling
     for threads, old in ((1, "2.3.0"), (2, "2.3.1"), (2, "2.2.2"), (2, "2.4.1"), (2, "2.5.1")):
         made = make_plan(find_release(old), find_release("3.9"), threads=threads)
         assert not any("two threads" in trap for trap in made.traps)
@@ -74,7 +76,42 @@ def test_what_members_of_two_releases_run_into_together_is_no_warning_where_all_
     assert any("returns each member its previous tasks" in text for text in mixed.warnings)
 
 
-def test_on_the_way_down_members_are_started_on_the_old_release():
-    made = make_plan(find_release("3.4"), find_release("2.0.1"))
-    (note,) = made.traps.values()
-    assert "stop all members and start them on 2.0.1" in note
+def lines_of(words):
+    return run(f"{words} --no-costs").stdout.splitlines()
+
+
+@pytest.mark.parametrize(("old", "new"), [("2.0", "4.4"), ("2.0.1", "2.3.1"), ("3.4", "2.0.1")])
+def test_where_only_a_stop_of_all_members_is_safe_it_is_the_plan_and_its_way_back(old, new):
+    made = make_plan(find_release(old), find_release(new))
+    (step,) = made.steps
+    assert (step.release, step.rolling) == (made.new, False)
+    assert not any(again.rolling for again in step.back.steps)
+    lines = lines_of(f"--from {old} --to {new}")
+    assert lines[1] == "  verdict: no go by rolling bounces: members can die"
+    assert lines[2].startswith("  way out: stop all members, as in step 1; ")
+    (number,) = (at for at, line in enumerate(lines) if line.startswith("step "))
+    assert lines[number].startswith("step 1: stop all members, wait until the group is Empty, ")
+    assert "crash with a NullPointerException" in lines[number + 1]
+
+
+def test_a_path_over_a_bridge_has_the_step_without_it():
+    started = "start all as 4.4.0"
+    for uses, more in (("", ""), (" --uses eos-v1", " with processing.guarantee=exactly_once_v2")):
+        lines = lines_of(f"--from 2.3.1 --to 4.4{uses}")
+        (line,) = (line for line in lines if line.startswith("  or without a bridge: "))
+        assert f"wait until the group is Empty, {started}{more}; " in line
+        assert "3.9.2 is not needed [1]" in line
+    assert "or without a bridge" not in "\n".join(lines_of("--from 3.9 --to 4.4"))
+    way_out = lines_of("--from 2.3.0 --to 3.9")[2]
+    assert way_out == "  way out: bounce to 2.3.1 first, which also writes version 4"
+
+
+def test_what_ends_the_way_back_besides_steps_is_at_the_point_of_no_return():
+    ends = "once brokers run 4.0 or later, no group can go back below 2.1 (KIP-896)"
+    ways = (("--from 2.0 --to 2.2", "step 1"), ("--from 1.1 --to 4.4", "none among these steps"))
+    for words, where in ways:
+        (line,) = (line for line in lines_of(words) if line.startswith("point of no return: "))
+        assert line.startswith(f"point of no return: {where}")
+        assert line.endswith(f"; {ends}")
+    assert ends not in "\n".join(lines_of("--from 2.1 --to 2.2"))
+    assert ends not in "\n".join(lines_of("--from 2.2 --to 2.0"))

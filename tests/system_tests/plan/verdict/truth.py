@@ -15,10 +15,13 @@ import click
 
 from probing import RELEASES, find_release
 from system_tests.engine import OptionError
-from system_tests.plan import SimulatedGroup, UpgradePlan, Use, decision_of, make_plan
+from system_tests.plan import SimulatedGroup, UpgradePlan, Use, decision_of
 from system_tests.plan.cost import Leg, legs_of, options_of
 from system_tests.plan.cost.legs import undo_legs
 from system_tests.plan.notes import Trap
+from system_tests.plan.steps import plan_of_way
+from system_tests.plan.uses import check_uses
+from system_tests.plan.way import assumed_running, way_between
 from system_tests.sim import plan_bounce, run_bounce
 from tests.nightly import examples
 from tests.system_tests.explore.table import signature
@@ -64,11 +67,14 @@ class Compared:
 
 
 def plan_of(old: str, new: str, uses: tuple[Use, ...], threads: int) -> UpgradePlan | None:
-    """Return a plan; None: one of the releases does not have a feature."""
+    """Return a plan that takes bounces into their traps; None: a release lacks a feature."""
+    used = frozenset(uses)
     try:
-        return make_plan(find_release(old), find_release(new), frozenset(uses), threads=threads)
+        check_uses(find_release(old), find_release(new), used)
     except OptionError:
         return None
+    ends = assumed_running(find_release(old), find_release(new), used)
+    return plan_of_way(way_between(*ends, used), ends, used, threads=threads)
 
 
 _SHOWN: dict[Hashable, tuple[int, frozenset[str]]] = {}
