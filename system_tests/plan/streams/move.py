@@ -69,7 +69,7 @@ _LEAVES_STATIC: Final = (
 _KEPT: Final = (
     "the committed offsets: members continue where they stopped",
     "changelog and repartition topics, unchanged",
-    "nothing of the members' disks: their state directories and process ids stay there",
+    "what is on the members' disks: state directories and process ids",
 )
 _LOST: Final = ("generation and member ids",)
 _LOST_TASKS: Final = (
@@ -106,7 +106,7 @@ class StreamsMove:
         uses: features of the application.
         obstacles: why the group cannot move; if there are any, there are no steps.
         steps: in order.
-        kept, lost: what the broker keeps of the classic group, and what not.
+        kept, lost: what stays of the group, and what does not.
         restored: what a saved group restores; None without one.
         downtime: what it consists of, as a sentence.
         no_return: a sentence about the point of no return.
