@@ -3,13 +3,15 @@
 From the rows of `system_tests/plan`, the release table and the stored verdicts of all pairs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from probing import find_release
-from probing.upgrades import NOT_RUN, seen_with
+from probing import NEWEST_KAFKA, RELEASES, Release, find_release
+from probing.releases import READ, TRUNK
+from probing.upgrades import NOT_RUN, one_way_formats_between, seen_with
+from system_tests.matrix import expect
 from system_tests.matrix.markdown import first_releases, render_page
-from system_tests.matrix.store import read
+from system_tests.matrix.store import read_verdicts
 from system_tests.plan import (
     ANNOUNCED,
     CHANGES,
@@ -19,6 +21,7 @@ from system_tests.plan import (
     ReleaseChange,
     When,
 )
+from system_tests.plan.changes import NEW, STREAMS_CHANGES
 from system_tests.support.claims import CLAIMS, Claim
 
 _STORED = Path(__file__).resolve().parents[2] / "tests/system_tests/matrix/upgrades.json"
@@ -29,7 +32,7 @@ that concern it, no others:
 
 <!-- not run: docs/start-upgrade.md runs a plan -->
 ```sh
-rolling-bounce plan --from 2.3.1 --to 4.1 --uses eos-v1,iq
+rolling-bounce plan --from 2.3.1 --to 4.4 --uses eos-v1,iq
 ```
 
 ## What concerns my path?
@@ -40,6 +43,7 @@ rolling-bounce plan --from 2.3.1 --to 4.1 --uses eos-v1,iq
 | what does the plan turn into a step? | [in the steps](#in-the-steps) |
 | what is different afterwards? | [afterwards](#afterwards) |
 | what was tried with members of these releases? | [what was run](#what-was-run) |
+| what is in the newest release for me? | [the newest release](#the-newest-release) |
 | what is announced of later releases? | [later releases](#later-releases) |
 | what does nobody check or rehearse for me? | [not checked](#not-checked) |
 | how many bounces between two releases? | [all kinds of releases](#all-kinds-of-releases) |
@@ -63,9 +67,18 @@ _USES = """A plan has every row with an empty cell in `--uses`, a row with a fea
 that feature is given, and a row with `not` only if it is not given. `until`: the first release
 without the change."""
 
+_NEWEST = """## The newest release
+
+Kafka {name}: what it changes, what it offers, what stays off until you turn it on, the way back.
+`rolling-bounce plan --to {series}` names the rows that concern a path.
+
+| | what | below {name} | source |
+| --- | --- | --- | --- |
+"""
 _LATER = """### Later releases
 
-What is announced; `rolling-bounce plan --to 5.0` says the same. For streams groups, see also
+What is recorded here of releases to come, as of {date}; read Kafka's own guide as well.
+`rolling-bounce plan --to 5.0` prints the same. For streams groups, see also
 [what later releases change](streams-groups.md#later-releases).
 
 | release | what changes | what to do | source |
@@ -86,10 +99,11 @@ def render() -> str:
     """Return the whole page."""
     parts = [
         _TOP.format(paths=_links(first_releases()), index=_index()),
+        *_newest(find_release(NEWEST_KAFKA)),
         "## What else changes\n\n",
         f"{_USES}\n\n",
         *(_section(when) for when in When),
-        _LATER,
+        _LATER.format(date=READ[TRUNK]["date"]),
         *map(_announced_row, ANNOUNCED),
         "\n",
         _RUN,
@@ -99,7 +113,7 @@ def render() -> str:
         "\nBy any rehearsal (`rolling-bounce live`):\n\n",
         *(f"- {sentence}\n" for sentence in NOT_REHEARSED),
         "\n",
-        render_page(read(_STORED)),
+        render_page(read_verdicts(_STORED)),
     ]
     return "".join(parts)
 
@@ -138,8 +152,33 @@ def _section(when: When) -> str:
     return f"### {when}\n\n{_WHEN[when]}\n\n" + "\n".join(lines) + "\n\n"
 
 
+def _newest(newest: Release) -> Iterator[str]:
+    """Yield the section of the newest release: its rows of all tables, by kind."""
+    yield _NEWEST.format(name=newest.name, series=newest.series)
+    first = f"{newest.series}.0"
+    rows = [("new", row.what, row.back, row.source) for row in NEW if row.release == first]
+    for where, changes in (("", CHANGES), (": streams groups", STREAMS_CHANGES)):
+        for change in changes:
+            if change.since == first:
+                kind = "changed, to do" if change.action else "changed, nothing to do"
+                kind = "off by default" if change.off_by_default else kind
+                what = "; ".join(filter(None, (change.what, change.action)))
+                back = "; ".join(filter(None, (change.back, change.back_action)))
+                rows.append((f"{kind}{where}", what, back, change.source))
+    start = find_release(first).order
+    before = [release for release in RELEASES if release.order < start][-1]
+    one_way = [row.what for row in one_way_formats_between(before, newest)]
+    state = "; ".join(one_way) or f"no format is recorded that {before.name} cannot open"
+    path = expect(newest, before).outcome
+    rows.append(("way back", f"to {before.name}: {path}", state, "release table, simulated"))
+    order = ("changed, to do", "changed, nothing to do", "new", "off by default", "way back")
+    for row in sorted(rows, key=lambda row: order.index(row[0].partition(":")[0])):
+        yield _cells(row)
+    yield "\n"
+
+
 def _announced_row(row: Announced) -> str:
-    return f"| {' | '.join(row)} |\n"
+    return _cells(row)
 
 
 def _claim_row(claim: Claim) -> str:
@@ -156,4 +195,9 @@ def _row(change: ReleaseChange) -> str:
         ", ".join((*change.uses, *(f"not {use}" for use in change.unless))),
         change.source + (f"; shown by `{change.shown}`" if change.shown else ""),
     )
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    return _cells(cells).rstrip("\n")
+
+
+def _cells(cells: Iterable[str]) -> str:
+    """Return a row of a table."""
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"

@@ -14,6 +14,7 @@ from encoding.native.schema import (
     READABLE_SINCE,
     NativeField,
 )
+from probing import NEWEST_KAFKA, find_release
 
 _TYPES = (
     ("`int8`, `int32`, `int64`", "signed, big-endian"),
@@ -34,7 +35,7 @@ _INTRODUCTION = {
     " Rows marked * are equal for all members.",
 }
 
-_TOP = """# The bytes, field by field
+_TOP = f"""# The bytes, field by field
 
 To list the fields of a subscription or assignment with their bytes:
 
@@ -42,9 +43,10 @@ To list the fields of a subscription or assignment with their bytes:
 assignor decode --kind subscription --hex 0000000c0000000c
 ```
 
-Versions 1 to 11 are Kafka's. They equal the bytes of Kafka Streams 0.10.0 to 4.3: big-endian,
-without framing, without checksum. Every reader ignores bytes behind the last field of a version; a
-[trailer](#trailer) uses this. Versions 12 to 100 stay free for Kafka. Versions from 101 on are
+Versions 1 to {max(KAFKA_VERSIONS)} are Kafka's. They equal the bytes of Kafka Streams 0.10.0 to
+{find_release(NEWEST_KAFKA).series}: big-endian, without framing, without checksum. Every reader
+ignores bytes behind the last field of a version; a [trailer](#trailer) uses this. Versions
+{max(KAFKA_VERSIONS) + 1} to 100 stay free for Kafka. Versions from 101 on are
 [native](#native-versions). An x marks the versions that have a field.
 
 `python -m docs.generate` writes this page from `encoding/kafka/schema.py` and

@@ -18,7 +18,9 @@ from probing.releases.rows import (
     LAST_EAGER_SERIES,
     PATCHES_BY_SERIES,
     PIN_BY_LAST_SERIES,
+    READ,
     RELEASE_TABLES,
+    TRUNK,
     WITHOUT_EAGER,
 )
 
@@ -30,8 +32,10 @@ __all__ = [
     "NEWEST_KAFKA",
     "PATCHES_BY_SERIES",
     "PIN_BY_LAST_SERIES",
+    "READ",
     "RELEASES",
     "RELEASE_TABLES",
+    "TRUNK",
     "WITHOUT_EAGER",
     "LeaderModel",
     "MemberModel",

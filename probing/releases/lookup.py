@@ -311,9 +311,8 @@ _RELEASE_BY_SERIES: Final = {release.series: release for release in RELEASES}
 
 def _nearest_names(text: str) -> list[str]:
     """Return up to four known names that are similar to ``text``, oldest first; none: none is."""
-    same_prefix = [name for name in (*_SERIES, *_RELEASE_BY_NAME) if name.startswith(f"{text}.")]
-    if same_prefix:
-        return same_prefix[:4]
+    if same_prefix := [name for name in _SERIES if name.startswith(f"{text}.")]:
+        return same_prefix[-4:]
     order = parse_order(text)
     if order is None:
         names = [name for name in (*_RELEASE_BY_NAME, *_SERIES) if name not in _EMULATED]
@@ -322,8 +321,9 @@ def _nearest_names(text: str) -> list[str]:
         return near or difflib.get_close_matches(text, names, n=3, cutoff=cutoff)
     if series := [name for name in _SERIES if order[: len(_order(name))] == _order(name)]:
         return [release.name for release in RELEASES if release.series == series[0]][-4:]
-    position = sum(release.order <= order for release in RELEASES)
-    return [release.name for release in RELEASES[max(position - 1, 0) : position + 1]]
+    kafka = [release for release in RELEASES if not release.is_native]
+    position = sum(release.order <= order for release in kafka)
+    return [release.name for release in kafka[max(position - 1, 0) : position + 1]]
 
 
 def find_release(text: str) -> Release:
@@ -338,6 +338,7 @@ def find_release(text: str) -> Release:
     """
     if release := _RELEASE_BY_NAME.get(text) or _RELEASE_BY_SERIES.get(text):
         return release
-    near = ", ".join(_nearest_names(text))
-    known = f"the nearest known releases are {near}" if near else _KNOWN
+    near = _nearest_names(text)
+    many = f"the nearest known release{'s are' if near[1:] else ' is'} {', '.join(near)}"
+    known = many if near else _KNOWN
     raise ReleaseError(f"release {text[:40]!r} is unknown; {known}")

@@ -38,6 +38,10 @@ def _problem_of_release(name: str, tables: Mapping[str, Any]) -> str:
     return f"{name!r} is not a release of [patches]"
 
 
+def _problem_of_read(name: str, tables: Mapping[str, Any]) -> str:
+    return "" if name == TRUNK else _problem_of_release(name, tables)
+
+
 def _problem_of_series(name: str, tables: Mapping[str, Any]) -> str:
     return "" if name in tables["patches"] else f"{name!r} is not a series of [patches]"
 
@@ -56,6 +60,8 @@ def _history(form: Form) -> Where:
     return Where(rows.form, problem_of)
 
 
+TRUNK: Final = "trunk"
+"""The name under which announcements of later releases were read."""
 _RELEASE: Final = Where(str, _problem_of_release)
 _IN_SERIES: Final = Where(str, _problem_of_series)
 _SHOWN: Final[dict[str, Form]] = {"source": str, "shown?": str}
@@ -83,6 +89,12 @@ _ISSUE: Final[dict[str, Form]] = {
     "summary": str,
     "source": str,
 }
+_READ: Final[dict[str, Form]] = {
+    "release": Where(str, _problem_of_read),
+    "date": str,
+    "nothing?": bool,
+    "source": str,
+}
 _CRASHING: Final[dict[str, Form]] = {"since": _RELEASE, "until_last": _RELEASE, "value": _IN_SERIES}
 _CHANGED: Final[dict[str, Form]] = {"since": _RELEASE, "what": str, **_CLAIMED}
 _NATIVE: Final = known_in(int, "native_version", "version")
@@ -91,6 +103,7 @@ RELEASE_TABLES: Final = read_table(
     "releases.toml",
     {
         "patches": Where({"*": [int]}, _problem_of_patches),
+        "read": rows_of(_READ, "release"),
         "version": _history({"since": _RELEASE, **_VERSION, **_SHOWN}),
         "native_version": rows_of(
             {"version": int, "readable_since": int, "summary": str}, "version", rises=int
@@ -112,6 +125,9 @@ PATCHES_BY_SERIES: Final[dict[str, tuple[int, ...]]] = {
     series: tuple(patches) for series, patches in RELEASE_TABLES["patches"].items()
 }
 """The patches of each series, oldest series first."""
+
+READ: Final[dict[str, dict[str, Any]]] = {row["release"]: row for row in RELEASE_TABLES["read"]}
+"""What was read to find the rows of a release, and when; of `TRUNK`, what is announced."""
 
 LATEST_VERSION_SINCE: Final = tuple(
     (str(row["since"]), int(row["version"]), str(row["what"])) for row in RELEASE_TABLES["version"]

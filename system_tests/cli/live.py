@@ -81,7 +81,7 @@ PROGRAM live --from 2.3 --to native --protocol cooperative
 PROGRAM live --from 3.1 --to native --replace-brokers
 PROGRAM live --from native --to next --static  # without a rebalance
 PROGRAM live --from native --to native --topology change
-PROGRAM live --from 4.3 --to streams --broker kafka:4.3  # and back
+PROGRAM live --from 4.4 --to streams --broker kafka:4.4  # and back
 """
 _EXITS = {
     0: "good: every check holds",

@@ -43,7 +43,7 @@ class _RollingBounce(LazyGroup):
 
 _EXAMPLES = """
 PROGRAM live --from 3.1 --to native --members 3
-PROGRAM plan --from 2.3.1 --to 4.1
+PROGRAM plan --from 2.3.1 --to 4.4
 PROGRAM simulate --seeds 1000
 """
 

@@ -14,6 +14,7 @@ from system_tests.cli.progress import counted
 from system_tests.matrix import (
     Kind,
     KipCell,
+    StoreError,
     Verdict,
     all_pairs,
     expect,
@@ -29,6 +30,7 @@ from system_tests.matrix import (
     pair_document,
     pair_lines,
     pairs_between,
+    read_verdicts,
     render_page,
     to_text,
     topology_cells,
@@ -46,7 +48,7 @@ _EXAMPLES = """
 PROGRAM matrix  # all kinds of releases
 PROGRAM matrix --kip268  # KIP-268's table, with reasons
 PROGRAM matrix --kip268 --no-backport  # (*) cells, no backport
-PROGRAM matrix --from 2.3.1 --to 4.1  # one pair
+PROGRAM matrix --from 2.3.1 --to 4.4  # one pair
 PROGRAM matrix --from 2.0.1  # one release to every kind
 PROGRAM matrix --topology all  # changes of an application
 """
@@ -86,6 +88,11 @@ _EXITS = {
     metavar="FILE",
     help="Also write the verdicts of the whole matrix as JSON, one pair of releases per line.",
 )
+@click.option(
+    "--missing",
+    is_flag=True,
+    help="With --write: keep FILE's verdicts, and simulate only the pairs that it lacks.",
+)
 def matrix(**given: Any) -> None:
     """Show for every pair of releases how a group gets from one to the other, and why.
 
@@ -103,27 +110,33 @@ def matrix(**given: Any) -> None:
         refuse(
             "--write and --format markdown need the whole matrix; leave --from, --to, --kip268 out"
         )
+    if given["missing"] and not given["write"]:
+        refuse("--missing completes a file of verdicts; name it with --write FILE")
     try:
         rows, columns = _axes(given)
     except ReleaseError as error:
         refuse(str(error))
     cells = kip268_cells(backport=given["backport"]) if given["kip268"] or not partial else ()
     pairs = _pairs(rows, columns, cells, whole=not partial)
-    verdicts, disagreements = _simulate(pairs, given["workers"])
+    verdicts, disagreements = _simulate(pairs, given)
     if given["write"]:
-        try:
-            given["write"].write_text(to_text(verdicts.values()), encoding="utf-8")
-        except OSError as error:
-            refuse(f"{error}; choose another file", EXIT_ENVIRONMENT)
+        _write(given["write"], verdicts)
     click.echo(_render(given["form"], rows, columns, cells, verdicts), nl=False)
     for disagreement in disagreements:
         say("rolling-bounce", disagreement)
-    sys.exit(EXIT_BAD if disagreements else 0)
+    sys.exit(0 if all(verdict.agrees for verdict in verdicts.values()) else EXIT_BAD)
+
+
+def _write(path: Path, verdicts: dict[tuple[str, str], Verdict]) -> None:
+    try:
+        path.write_text(to_text(verdicts.values()), encoding="utf-8")
+    except OSError as error:
+        refuse(f"{error}; choose another file", EXIT_ENVIRONMENT)
 
 
 def _show_topologies(given: dict[str, Any]) -> NoReturn:
     """Simulate changes of the topology, print the table, and end with its status."""
-    foreign = [name for name in ("kip268", "old", "new", "write") if given[name]]
+    foreign = [name for name in ("kip268", "old", "new", "write", "missing") if given[name]]
     if foreign or given["backport"] is not None or given["form"] == "markdown":
         refuse(
             "--topology is a table of its own, as text or JSON; leave the options of releases,"
@@ -175,16 +188,32 @@ def _pairs(
 
 
 def _simulate(
-    pairs: tuple[tuple[str, str], ...], workers: int | None
+    pairs: tuple[tuple[str, str], ...], given: dict[str, Any]
 ) -> tuple[dict[tuple[str, str], Verdict], list[str]]:
-    """Simulate the pairs, with their progress; return verdicts and disagreements."""
+    """Simulate the pairs, with their progress; return verdicts and disagreements.
+
+    With --missing, pairs that the file has are taken from it, and what an interrupted run has
+    simulated is written to it.
+    """
     verdicts: dict[tuple[str, str], Verdict] = {}
+    if given["missing"] and given["write"].exists():
+        try:
+            verdicts = {
+                pair: row for pair, row in read_verdicts(given["write"]).items() if pair in pairs
+            }
+        except (StoreError, OSError) as error:
+            refuse(f"{given['write']}: {error}")
     disagreements: list[str] = []
-    with counted("pairs", len(pairs)) as add:
-        for evidence in gather_many(pairs, workers=workers):
-            verdicts[evidence.old, evidence.new] = verdict_of(evidence)
-            disagreements += evidence.disagreements
-            add(1)
+    todo = tuple(pair for pair in pairs if pair not in verdicts)
+    try:
+        with counted("pairs", len(todo)) as add:
+            for evidence in gather_many(todo, workers=given["workers"]):
+                verdicts[evidence.old, evidence.new] = verdict_of(evidence)
+                disagreements += evidence.disagreements
+                add(1)
+    finally:
+        if given["missing"]:
+            _write(given["write"], verdicts)
     return verdicts, sorted(disagreements)
 
 

@@ -62,17 +62,17 @@ from system_tests.plan.report import pictures_of, write_plan_report
 from system_tests.report import ReportError, check_report
 
 _EXAMPLES = """
-PROGRAM plan --from 2.3.1 --to 4.1  # over a bridge release
-PROGRAM plan --from 2.4.1 --to 4.1 --uses ktable,static,iq
+PROGRAM plan --from 2.3.1 --to 4.4  # over a bridge release
+PROGRAM plan --from 2.4.1 --to 4.4 --uses ktable,static,iq
 PROGRAM plan --from 3.4.0 --to 3.5.1  # a setting that ends members
 PROGRAM plan --from 3.9 --to native  # one bounce, can be rolled back
-PROGRAM plan --from 3.9 --to 4.3 --uses eos-v2
-PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # saved
-PROGRAM plan --bootstrap-server HOST:9092 --group g --from 3.9 --to 4.3
-PROGRAM plan --problem g.json --from 3.9 --to 4.3 --report plan.html
-PROGRAM plan --from 4.3 --to streams --brokers 4.3  # KIP-1071
+PROGRAM plan --from 3.9 --to 4.4 --uses eos-v2
+PROGRAM plan --problem group.json --from 3.9.1 --to 4.4  # saved
+PROGRAM plan --bootstrap-server HOST:9092 --group g --from 3.9 --to 4.4
+PROGRAM plan --problem g.json --from 3.9 --to 4.4 --report plan.html
+PROGRAM plan --from 4.4 --to streams --brokers 4.4  # KIP-1071
 PROGRAM plan --from 4.2 --to 4.4 --streams-group --brokers 4.4
-PROGRAM plan --all --problem groups.jsonl --to 4.3 --report pages
+PROGRAM plan --all --problem groups.jsonl --to 4.4 --report pages
 PROGRAM plan --topology app:OLD app:NEW  # a change of the application
 PROGRAM plan --topology group.json app:NEW  # from a live group
 """
@@ -199,6 +199,8 @@ def _checked_uses(given: dict[str, Any]) -> frozenset[Use]:
         given["uses_of"] = [(group, read_uses(names)) for group, names in given["uses_of"]]
         return read_uses(given["uses"])
     except ValueError as error:  # a ReleaseError is one
+        for announced in getattr(error, "__notes__", ()):
+            say("announced", announced)
         refuse(str(error))
 
 

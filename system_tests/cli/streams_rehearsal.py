@@ -28,7 +28,7 @@ def rehearse_streams_move(old: str, options: LiveOptions, *, form: str) -> NoRet
     if unused:
         refuse(f"--to streams has no use for {_listed(unused)}; it takes {_listed(sorted(_USED))}")
     if options.broker is None:
-        refuse("the broker assigns the tasks: start a real one with --broker kafka:4.3")
+        refuse("the broker assigns the tasks: start a real one with --broker kafka:4.4")
     static = options.switches.static
     uses = frozenset({Use.STATIC}) if static else frozenset()
     try:

@@ -19,7 +19,7 @@ from system_tests.matrix.render import (
     pair_document,
     pair_lines,
 )
-from system_tests.matrix.store import Verdict, to_text, verdict_of
+from system_tests.matrix.store import StoreError, Verdict, read_verdicts, to_text, verdict_of
 from system_tests.matrix.topologies import (
     gather_topologies,
     topology_cells,
@@ -30,6 +30,7 @@ from system_tests.matrix.topologies import (
 __all__ = [
     "Kind",
     "KipCell",
+    "StoreError",
     "Verdict",
     "all_pairs",
     "expect",
@@ -45,6 +46,7 @@ __all__ = [
     "pair_document",
     "pair_lines",
     "pairs_between",
+    "read_verdicts",
     "render_page",
     "routes",
     "to_text",

@@ -60,7 +60,7 @@ def from_text(text: str) -> dict[tuple[str, str], Verdict]:
     return {(row.old, row.new): row for row in map(_verdict, rows)}
 
 
-def read(path: Path) -> dict[tuple[str, str], Verdict]:
+def read_verdicts(path: Path) -> dict[tuple[str, str], Verdict]:
     """Read a stored matrix.
 
     Raises:

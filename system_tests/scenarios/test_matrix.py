@@ -9,7 +9,7 @@ from system_tests.cli.matrix import matrix
 from system_tests.matrix.evidence import gather_many
 from system_tests.matrix.expectation import CellOutcome, all_pairs
 from system_tests.matrix.kip268 import kip268_cells, kip268_pairs
-from system_tests.matrix.store import read, verdict_of
+from system_tests.matrix.store import read_verdicts, verdict_of
 from tests.nightly import sample
 
 OLD = {
@@ -47,7 +47,7 @@ def test_the_stored_matrix_is_what_the_simulator_shows_today():
         fresh[evidence.old, evidence.new] = verdict_of(evidence)
         objections += evidence.disagreements
     assert objections == []
-    stored = read(STORED)
+    stored = read_verdicts(STORED)
     assert set(stored) == {*all_pairs(), *kip268_pairs()}
     assert fresh == {pair: stored[pair] for pair in fresh}, (
         "rolling-bounce matrix --write tests/system_tests/matrix/upgrades.json"

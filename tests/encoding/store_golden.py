@@ -17,7 +17,9 @@ import random
 import sys
 
 from encoding.kafka.schema import ASSIGNMENT, SUBSCRIPTION
-from probing import find_release
+from probing import ReleaseError, find_release
+from system_tests.errors import EnvironmentFailureError
+from system_tests.real import streams_jars
 from system_tests.support.jvm import RealCodec
 from tests.encoding import golden_files
 from tests.encoding.golden_files import (
@@ -37,7 +39,18 @@ _FIELDS = {"subscription": SUBSCRIPTION, "assignment": ASSIGNMENT}
 _BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 
 
-def main(release):
+def main(arguments):
+    """Store a release, or a patch, and end with a sentence if its classes cannot be asked."""
+    release = arguments[-1]
+    try:
+        find_release(release)
+        streams_jars(release)
+        (patch if arguments[0] == "--patch" else store)(release)
+    except (ReleaseError, EnvironmentFailureError) as error:  # unknown, no jars, no Java
+        raise SystemExit(f"store_golden: {error}") from None
+
+
+def store(release):
     with RealCodec(release) as codec:
         LATEST[release] = codec.latest_version()
         _write_json("releases", LATEST)
@@ -200,4 +213,4 @@ def _write(name, rows):
 
 
 if __name__ == "__main__":
-    (patch if sys.argv[1] == "--patch" else main)(sys.argv[-1])
+    main(sys.argv[1:])

@@ -91,7 +91,7 @@ CONTRADICTIONS = [
     (RELEASES, "upgrade_from", {"since": "4.4.0"}, {"since": "3.0.0"}, "is not above that of the"),
     (RELEASES, "member", {"since": "0.10.0.0"}, {"since": "0.10.0.1"}, "start at 0.10.0.0"),
     (CHANGES, "change", {"since": "3.2.0"}, {"also": [["4.1.0"]]}, "has to have 2 values"),
-    (CHANGES, "announced", {}, {"source": "\t"}, "announced, row 1 (release 5.0), source: "),
+    (CHANGES, "announced", {}, {"source": "\t"}, "announced, row 1 (release 4.5), source: "),
     (STREAMS, "brokers", {"since": "4.4.0"}, {"since": "4.2.2"}, "is not above that of the row"),
     (STREAMS, "brokers", {"since": "4.4.0"}, {"assignor": "stick"}, "has to be one of sticky"),
     (LEVELS, "release", {"series": "4.4"}, {"metadata": [7]}, "has to have 2 values"),

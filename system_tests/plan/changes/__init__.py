@@ -17,6 +17,7 @@ from system_tests.plan.changes.model import (
 from system_tests.plan.changes.rows import (
     ANNOUNCED,
     CHANGES,
+    NEW,
     NOT_CHECKED,
     STREAMS_BROKERS,
     STREAMS_CHANGES,
@@ -30,6 +31,7 @@ from system_tests.plan.changes.streams import streams_changes
 __all__ = [
     "ANNOUNCED",
     "CHANGES",
+    "NEW",
     "NOT_CHECKED",
     "STREAMS_BROKERS",
     "STREAMS_CHANGES",

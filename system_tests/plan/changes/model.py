@@ -70,6 +70,7 @@ class ReleaseChange:
         at_switch: it is due at the step that switches processing.guarantee, if the path has one.
         from_below: it concerns only paths that start below this release; empty: all.
         also: other ranges of releases with the change, as (first, first later one without it).
+        off_by_default: only a setting turns it on.
         needs: the first brokers that members with it can use; empty: it needs none.
         refused_by: the first brokers that refuse members without it; empty: none do.
         with_brokers: the first brokers with which it has an effect, and the first later ones with
@@ -93,6 +94,7 @@ class ReleaseChange:
     uses: tuple[Use, ...] = ()
     unless: tuple[Use, ...] = ()
     at_switch: bool = False
+    off_by_default: bool = False
     from_below: str = ""
     needs: str = ""
     refused_by: str = ""

@@ -58,6 +58,7 @@ _CHANGE: Final[dict[str, Form]] = {
     "uses?": _USES,
     "unless?": _USES,
     "at_switch?": bool,
+    "off_by_default?": bool,
     "no_return?": str,
     "back?": str,
     "back_action?": str,
@@ -78,12 +79,32 @@ _STREAMS: Final = read_table(
 )
 
 _ANNOUNCED: Final[dict[str, Form]] = dict.fromkeys(("release", "what", "action", "source"), str)
+_NEW: Final[dict[str, Form]] = {"release": _RELEASE, "what": str, "back": str, "source": str}
 _CHANGES: Final = read_table(
-    _FILES, "changes.toml", {"change": _ROWS, "announced": rows_of(_ANNOUNCED, "release", "what")}
+    _FILES,
+    "changes.toml",
+    {
+        "change": _ROWS,
+        "new": rows_of(_NEW, "release", "what"),
+        "announced": rows_of(_ANNOUNCED, "release", "what"),
+    },
 )
 
 CHANGES: Final = tuple(map(_change, _CHANGES["change"]))
 """Every row for the way from one release to another."""
+
+
+class New(NamedTuple):
+    """What a release offers to programs that ask for it, and what earlier releases have."""
+
+    release: str
+    what: str
+    back: str
+    source: str
+
+
+NEW: Final = tuple(New(**row) for row in _CHANGES["new"])
+"""Every offer, by release; no plan names them."""
 
 
 class Announced(NamedTuple):
@@ -107,7 +128,8 @@ def find_target(name: str) -> Release:
     """Return the release that a plan leads to, as `find_release`.
 
     Raises:
-        ReleaseError: no such release; of a later one, the message says what is announced.
+        ReleaseError: no such release; of a later one, the message says how many changes are
+            announced, and as of when, and each is a note of the error.
     """
     try:
         return find_release(name)
@@ -120,10 +142,14 @@ def find_target(name: str) -> Release:
             for row in ANNOUNCED
             if (data.parse_order(row.release) or ())[: len(order)] <= order
         ]
-        listed = ". ".join(known) or "nothing that concerns groups"
-        raise ReleaseError(
-            f"release {name[:40]!r} is unknown; the newest is {newest.name}. Announced: {listed}"
-        ) from None
+        error = ReleaseError(
+            f"release {name[:40]!r} is unknown; the newest is {newest.name}. Recorded here of later"
+            f" releases up to it, as of {data.READ[data.TRUNK]['date']}: {len(known) or 'nothing'}"
+            f"{' (above)' if known else ''}; read Kafka's upgrade guide"
+        )
+        for row in known:
+            error.add_note(row)
+        raise error from None
 
 
 STREAMS_CHANGES: Final = tuple(map(_change, _STREAMS["change"]))

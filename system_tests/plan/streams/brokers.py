@@ -8,11 +8,6 @@ from probing import Release, ReleaseError, find_release
 from system_tests.plan.changes import STREAMS_BROKERS
 from system_tests.plan.uses import Use
 
-FIRST_BROKERS: Final = "4.2.1"
-"""The first brokers that are not refused."""
-FIRST_STATIC: Final = "4.4"
-"""The first members and brokers that let static members move."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerRow:
@@ -35,6 +30,10 @@ class BrokerRow:
 
 
 BROKERS: Final = tuple(BrokerRow(**row) for row in STREAMS_BROKERS)
+FIRST_BROKERS: Final = next(row.since for row in BROKERS if not row.refused)
+"""The first brokers that are not refused."""
+FIRST_STATIC: Final = find_release(next(row.since for row in BROKERS if row.uses_offsets)).series
+"""The first series whose members and brokers let static members move."""
 
 
 def broker_row(release: Release) -> BrokerRow:

@@ -51,6 +51,25 @@ def draw_group(seed):
     )
 
 
+def group_of_one(*clients, lag=1_000_000, replicas=0, **config):
+    """A group of one stateful task."""
+    task = TaskId(0, 0)
+    return group_state(
+        tasks=[task],
+        stateful_tasks=[task],
+        clients=clients,
+        config=AssignmentConfig(num_standby_replicas=replicas, **config),
+        end_offset_sums={task: lag},
+    )
+
+
+def holder(name, lag, *, runs=False, threads=1):
+    """A client with, or at None without, state of the task of `group_of_one`."""
+    tasks = frozenset([TaskId(0, 0)]) if runs else frozenset()
+    lags = {} if lag is None else {TaskId(0, 0): lag}
+    return ClientInput(process_id=name, threads=threads, active_tasks=tasks, lags=lags)
+
+
 class TaskFacts:
     """Facts about one task, computed from the state and the assignment only."""
 

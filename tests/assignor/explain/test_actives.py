@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assignor import (
-    AssignmentConfig,
     ClientInput,
     TaskAssignment,
     group_state,
@@ -23,7 +22,14 @@ from assignor.explain.copies import copy_reason, dropped, dropped_reason
 from assignor.explain.facts import facts_of, trace_of
 from assignor.placement import LAG_RUNNING, find_strategy
 from encoding import TaskId
-from tests.assignor.explain.groups import ACTIVE_CLAIMS, COPY_CLAIMS, TaskFacts, draw_group
+from tests.assignor.explain.groups import (
+    ACTIVE_CLAIMS,
+    COPY_CLAIMS,
+    TaskFacts,
+    draw_group,
+    group_of_one,
+    holder,
+)
 from tests.nightly import examples
 
 STRATEGIES = (
@@ -101,23 +107,10 @@ def test_who_waits_runs_on_its_target_once_the_target_has_caught_up(seed):
         assert not TaskFacts(state, answer, task).hot(facts.target(task))
 
 
-def one_task(*clients, lag=1_000_000, replicas=0, **config):
-    task = TaskId(0, 0)
-    state = group_state(
-        tasks=[task],
-        stateful_tasks=[task],
-        clients=clients,
-        config=AssignmentConfig(num_standby_replicas=replicas, **config),
-        end_offset_sums={task: lag},
-    )
+def one_task(*clients, **settings):
+    state = group_of_one(*clients, **settings)
     answer = find_strategy("high_availability")(state)
     return facts_of(state, answer, strategy="high_availability")
-
-
-def holder(name, lag, *, runs=False, threads=1):
-    tasks = frozenset([TaskId(0, 0)]) if runs else frozenset()
-    lags = {} if lag is None else {TaskId(0, 0): lag}
-    return ClientInput(process_id=name, threads=threads, active_tasks=tasks, lags=lags)
 
 
 CASES = [
@@ -137,6 +130,11 @@ CASES = [
 @pytest.mark.parametrize(("clients", "rule"), CASES, ids=[rule for _, rule in CASES])
 def test_each_rule_decides_its_case(clients, rule):
     assert active_reason(one_task(*clients), 0).rule == rule
+
+
+def test_a_task_with_little_state_is_started_anywhere():
+    reason = active_reason(one_task(holder("a", None), lag=50), 0)
+    assert reason.rule == "started, little to restore"
 
 
 def test_an_answer_from_elsewhere_is_explained_by_what_can_be_seen():

@@ -107,6 +107,15 @@ def test_kafka_misses_a_silent_controller_where_kip_778_counts_a_majority():
     assert "controller 2 (not registered)" in refused.results[0].why
 
 
+@pytest.mark.parametrize(("level", "is_refused"), [(14, False), (15, True)])
+def test_a_silent_controller_counts_from_3_7_iv0_on(level, is_refused):
+    """`MetadataVersion.isControllerRegistrationSupported`: at least `IBP_3_7_IV0` (KIP-919)."""
+    view = kafka_view("3.9", level, quorum=(0, 1, 2))
+    silent = replace(view, nodes=tuple(node for node in view.nodes if node.node_id != 2))
+    assert ask(silent, (METADATA_VERSION, level + 1, UP)).ok is not is_refused
+    assert ask(view, (METADATA_VERSION, level + 1, UP)).ok
+
+
 def test_defaults_and_what_levels_need_are_those_of_the_classes_of_4_4_0():
     """`MetadataVersion` and `Feature` of kafka-server-common 4.4.0."""
     needs = {

@@ -1,7 +1,8 @@
 """What a new release of Kafka, or a new version, still lacks: the steps of docs/extending.md.
 
-`python -m tests.probing.releases.guide` prints each open step. `test_guide.py` fails for each, and
-`test_walk.py` walks them in a copy of the sources with an invented release.
+`python -m tests.probing.releases.guide` prints each open step, a line each, with `--json` as an
+object. `test_guide.py` fails for each, and `test_walk.py` walks them in a copy of the sources with
+an invented release.
 """
 
 import json
@@ -14,11 +15,10 @@ from encoding import KAFKA_VERSIONS, Subscription
 from encoding.kafka.subscription import AS_READ
 from probing import NEWEST_KAFKA, RELEASES, find_release
 from probing.features import KAFKA_RELEASES
-from probing.releases.rows import LATEST_VERSION_SINCE, RELEASE_TABLES
+from probing.releases.rows import LATEST_VERSION_SINCE, READ, RELEASE_TABLES
 from probing.versions import START_VERSION
-from system_tests.matrix import all_pairs, kip268_pairs
-from system_tests.matrix.store import read
-from system_tests.plan.changes import STREAMS_BROKERS
+from system_tests.matrix import all_pairs, kip268_pairs, read_verdicts
+from system_tests.plan.changes import CHANGES, NEW, STREAMS_BROKERS, STREAMS_CHANGES
 from system_tests.real import PINS
 from system_tests.support.fetch import CURRENT
 from tests.encoding.golden_files import LATEST, PATCHES, expected_count, groups, lines, vectors
@@ -57,6 +57,22 @@ def streams_groups():
             f"[[brokers]] {NEWEST.series}.0 in system_tests/plan/changes/streams.toml: what its"
             " brokers do with streams groups"
         )
+    return ""
+
+
+def changes():
+    rows = [pair for row in (*CHANGES, *STREAMS_CHANGES) for pair in row.ranges]
+    changed = {name for pair in rows for name in pair} | {row.release for row in NEW}
+    for name in CURRENT:
+        if name not in READ:
+            return (
+                f"[[read]] {name} in probing/releases/releases.toml: what was read to find its"
+                " changes (Kafka's upgrade notes and Streams guide, ConfigDef of its jars); each is"
+                " a [[change]] in system_tests/plan/changes/changes.toml, and [[one_way_format]]"
+                " what earlier releases cannot open; nothing = true if there is none"
+            )
+        if (name in changed) is READ[name].get("nothing", False):
+            return f"[[read]] {name}: nothing = true if no [[change]] has {name}, and only then"
     return ""
 
 
@@ -126,8 +142,8 @@ def checksums():
 
 
 def verdicts():
-    if set(read(VERDICTS)) != {*all_pairs(), *kip268_pairs()}:
-        return f"rolling-bounce matrix --write {VERDICTS.relative_to(ROOT)}"
+    if set(read_verdicts(VERDICTS)) != {*all_pairs(), *kip268_pairs()}:
+        return f"rolling-bounce matrix --missing --write {VERDICTS.relative_to(ROOT)}"
     return ""
 
 
@@ -160,6 +176,7 @@ STEPS = (
     upgrade_from,
     feature_levels,
     streams_groups,
+    changes,
     golden_vectors,
     checksums,
     verdicts,
@@ -169,10 +186,14 @@ STEPS = (
 """In the order of the page; each returns what is to do, or "" if it is done."""
 
 
-def main():
-    print(json.dumps({step.__name__: step() for step in STEPS if step()}))  # noqa: T201
+def main(arguments):
+    missing = {step.__name__: step() for step in STEPS}
+    missing = {name: sentence for name, sentence in missing.items() if sentence}
+    lines = [f"{name}: {sentence}" for name, sentence in missing.items()]
+    text = json.dumps(missing) if "--json" in arguments else "\n".join(lines)
+    print(text or f"nothing of {NEWEST.name} is missing")  # noqa: T201
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -100,7 +100,7 @@ class Walk:
         )
 
     def missing(self):
-        done = self.run("-m", "tests.probing.releases.guide")
+        done = self.run("-m", "tests.probing.releases.guide", "--json")
         assert not done.returncode, done.stderr
         return json.loads(done.stdout)
 
@@ -158,6 +158,15 @@ def walk(tmp_path):
     return Walk(tmp_path)
 
 
+READ_ENDS = "# The first release that writes"
+
+
+def read_row(name):
+    """What a person notes of a release that changes nothing else."""
+    keys = 'date = "2030-01-01"\nnothing = true\nsource = "invented"\n\n'
+    return f'[[read]]\nrelease = "{name}"\n{keys}'
+
+
 def rows_by_step(series):
     """step -> the file and the place at which a person adds rows, and the rows."""
     name, levels = f"{series}.0", (ROOT / LEVELS).read_text(encoding="utf-8")
@@ -180,6 +189,7 @@ def rows_by_step(series):
         ),
         "feature_levels": (LEVELS, "# Levels of metadata", copied),
         "streams_groups": (STREAMS, "# What changes with", f"[[brokers]]\n{since}\n\n"),
+        "changes": (RELEASES, READ_ENDS, read_row(name)),
         "changelog": (CHANGELOG, "### Wire\n", f"### Wire\n\n- {name} writes version {LATER}.\n\n"),
     }
 
@@ -199,7 +209,7 @@ def test_a_release_with_a_new_version_is_added_by_steps_that_fail_until_they_are
     names = [step.__name__ for step in STEPS]
     assert sorted(names) == sorted([*rows, *GENERATED])
     # What a person knows of the release: its number, and the field that its version adds.
-    walk.edit(RELEASES, "\n# The first release", f'"{walk.series}" = [0]\n')
+    walk.edit(RELEASES, "\n# What was read of", f'"{walk.series}" = [0]\n')
     walk.edit(SCHEMA, ')\n"""The versions with', f", {LATER}")
     walk.edit(
         SCHEMA,
@@ -247,12 +257,14 @@ def test_a_patch_release_needs_its_number_and_steps_that_fail_until_they_are_don
     walk.release = f"{series}.{number}"
     row = f'"{series}" = [{", ".join(map(str, range(number)))}'
     walk.edit(RELEASES, "]\n", f", {number}", after=row)
-    open_steps = {*steps, "changelog"}
+    open_steps = {*steps, "changes", "changelog"}
     assert set(walk.missing()) == walk.failing() == open_steps
     for step in steps:
         walk.generate(step, PATCH_STEPS[step])
         open_steps.remove(step)
         assert set(walk.missing()) == open_steps
+    walk.edit(RELEASES, READ_ENDS, read_row(walk.release))
+    assert set(walk.missing()) == {"changelog"}
     walk.edit(CHANGELOG, "### Added\n", f"### Added\n\n- {walk.release} is known.\n\n")
     assert not walk.missing()
     assert walk.by_hand == {RELEASES, CHANGELOG}

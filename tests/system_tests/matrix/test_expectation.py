@@ -1,11 +1,13 @@
 import json
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from probing import RELEASES, find_release, upgrade_path
+from system_tests.cli import matrix
 from system_tests.cli.main import main
 from system_tests.matrix import evidence as matrix_evidence
 from system_tests.matrix.evidence import gather, gather_many
@@ -198,3 +200,28 @@ def test_two_processes_find_what_one_finds():
     pairs = [("3.9.2", "native"), ("native", "next")]
     found = sorted(gather_many(pairs, workers=2), key=lambda evidence: evidence.old)
     assert found == [gather(old, new) for old, new in pairs]
+
+
+def test_a_file_of_verdicts_is_completed_and_its_pairs_are_not_simulated_again(
+    tmp_path, monkeypatch
+):
+    stored = from_text((Path(__file__).parent / "upgrades.json").read_text(encoding="utf-8"))
+    new = [pair for pair in stored if "native" in pair][:3]
+    path, asked = tmp_path / "verdicts.json", []
+
+    def gather_some(pairs, *, workers):
+        asked.extend(pairs)
+        yield from gather_many(pairs[:2], workers=workers)
+        raise KeyboardInterrupt
+
+    path.write_text(to_text(row for pair, row in stored.items() if pair not in new), "utf-8")
+    monkeypatch.setattr(matrix, "gather_many", gather_some)
+    assert run(f"--missing --write {path}").exit_code
+    assert sorted(asked) == sorted(new)
+    assert len(from_text(path.read_text(encoding="utf-8"))) == len(stored) - 1
+    monkeypatch.setattr(matrix, "gather_many", gather_many)
+    assert run(f"--missing --write {path}").exit_code == 0
+    assert from_text(path.read_text(encoding="utf-8")) == stored
+    path.write_text("[", encoding="utf-8")
+    assert "a stored matrix is JSON" in run(f"--missing --write {path}").stderr
+    assert "name it with --write FILE" in run("--missing").stderr

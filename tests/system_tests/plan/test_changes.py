@@ -2,7 +2,8 @@ import re
 
 import pytest
 
-from probing import RELEASES, ReleaseError, find_release
+from probing import NEWEST_KAFKA, RELEASES, ReleaseError, find_release
+from probing.releases import READ, TRUNK
 from system_tests.plan import (
     CHANGES,
     ReleaseChange,
@@ -264,24 +265,37 @@ def test_rows_about_pins_concern_groups_that_were_pinned():
     assert not any("rejects upgrade.from" in note for note in plan("3.9", "4.3").warnings)
 
 
+OF_4_5 = ["KAFKA-20464", "Streams guide"]
+OF_5_0 = [*OF_4_5, "KIP-1274", "KIP-1237", "StreamsConfig", "KIP-1244", "KIP-1153", "KIP-1195"]
+OF_5_0 += ["KAFKA-16337", "KIP-1120"]
+
+
 @pytest.mark.parametrize(
-    ("name", "kips"),
-    [("5", ["KIP-1274", "KIP-1237"]), ("5.0.1", ["KIP-1274", "KIP-1237"]), ("4.99", [])],
+    ("name", "sources", "counted"),
+    [
+        ("5", OF_5_0, "10 (above)"),
+        ("5.0.1", OF_5_0, "10 (above)"),
+        ("4.5", OF_4_5, "2 (above)"),
+        ("4.4.99", [], "nothing"),
+    ],
 )
-def test_a_plan_to_a_later_release_says_what_is_announced_of_it(name, kips):
+def test_a_plan_to_a_later_release_says_what_is_announced_and_as_of_when(name, sources, counted):
     with pytest.raises(ReleaseError, match="the newest is") as error:
         find_target(name)
-    found = re.findall(r"\[(KIP-\d+)", str(error.value))
-    assert found == kips or ("nothing that concerns groups" in str(error.value) and not kips)
-    assert "6.0:" not in str(error.value)
+    assert f", as of {READ[TRUNK]['date']}: {counted}; read Kafka's" in str(error.value)
+    notes = getattr(error.value, "__notes__", [])
+    found = [note.rpartition("[")[2] for note in notes]
+    assert len(found) == len(sources)
+    assert all(map(str.startswith, found, sources))
+    assert not any(note.startswith("6.0:") for note in notes)
     assert find_target("3.9") is find_release("3.9")
 
 
-@pytest.mark.parametrize("name", ["4.0.99", "3.10", "nonsense"])
+@pytest.mark.parametrize("name", ["4.0.99", "3.10", "0" + NEWEST_KAFKA, "nonsense"])
 def test_of_an_unknown_release_that_is_no_later_one_nothing_is_announced(name):
     with pytest.raises(ReleaseError) as error:
         find_target(name)
-    assert "nnounced" not in str(error.value)
+    assert "upgrade guide" not in str(error.value)
 
 
 def test_clients_of_members_get_retries_after_its_constant_is_removed():

@@ -51,7 +51,9 @@ def test_options_have_these_names_and_defaults_and_each_is_in_one_group():
     found = [
         (option.name, option.default) for kind in OPTION_GROUPS.values() for option in fields(kind)
     ]
-    assert sorted(name for name, _ in found) == sorted(DEFAULTS)
+    names = [name for name, _ in found]
+    assert sorted(set(names) ^ set(DEFAULTS)) == [], "add to DEFAULTS, or take away, the name"
+    assert len(names) == len(set(names))
     assert dict(found) == DEFAULTS
 
 
