@@ -237,8 +237,8 @@ def move_lines(move: StreamsMove) -> Iterator[str]:
         yield f"the way back: {WAY_BACK_IS}"
     for name, lines in (
         ("What going back restores", move.back_restores),
-        ("The broker keeps", move.kept),
-        ("The broker does not keep", move.lost),
+        ("What stays", move.kept),
+        ("What does not stay", move.lost),
         *((when, changes_when(move.changes, when)) for when in When),
         ("Not checked", move.not_checked),
     ):

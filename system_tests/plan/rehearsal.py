@@ -134,9 +134,10 @@ def _broker(brokers: Brokers | None) -> tuple[str, tuple[str, ...]]:
 
 
 def rehearsal_notes(made: UpgradePlan, group: SimulatedGroup | None = None) -> tuple[str, ...]:
-    """Return what to know of the rehearsals of all steps, each sentence once."""
+    """Return what to know of the rehearsals of all steps, once, without what is not rehearsed."""
+    left_out = not_rehearsed(made)
     notes = (note for step in made.steps for note in rehearsal_of(made, step, group).notes)
-    return tuple(dict.fromkeys(notes))
+    return tuple(dict.fromkeys(note for note in notes if not any(map(note.endswith, left_out))))
 
 
 def _is_too_old(brokers: Brokers) -> bool:

@@ -145,7 +145,7 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
         ),
         (When.STEP, changes_when(made.changes, When.STEP)),
         (When.AFTER, changes_when(made.changes, When.AFTER)),
-        ("what to know of try", rehearsal_notes(made, group)),
+        ("what to know of a rehearsal (try)", rehearsal_notes(made, group)),
         ("not rehearsed by rolling-bounce live", not_rehearsed(made)),
         ("not checked", made.not_checked if made.steps else ()),
         ("native members beside JVM members", made.windows),
@@ -205,7 +205,8 @@ def other_ways(made: UpgradePlan, group: SimulatedGroup = UNNAMED) -> Iterator[t
     texts = (
         step_text(step, group),
         *(demands_of(step, group) if step.drains or step.resets else ()),
-        f"all partitions stop meanwhile, and {bridges} is not needed{_BY_GUIDE * is_by_guide}",
+        "all partitions stop meanwhile, and again if you go back",
+        f"{bridges} is not needed{_BY_GUIDE * is_by_guide}",
     )
     yield "or without a bridge", "; ".join(texts)
 

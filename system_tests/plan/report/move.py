@@ -76,8 +76,8 @@ def move_page(move: StreamsMove, *, group: str = "") -> str:
             for when in When
             if (conditions := _conditions(move, when)) or when is When.BEFORE
         ),
-        f"<h2>The broker keeps</h2>\n{list_html(move.kept)}",
-        f"<h2>The broker does not keep</h2>\n{list_html(move.lost)}" if move.lost else "",
+        f"<h2>What stays</h2>\n{list_html(move.kept)}",
+        f"<h2>What does not stay</h2>\n{list_html(move.lost)}" if move.lost else "",
         f"<h2>Not checked</h2>\n{list_html(move.not_checked)}",
     ]
     return page_html(title, move_decision(move), "\n".join(parts) + "\n")

@@ -130,7 +130,7 @@ def _facts(
     facts = [
         ("group" if group.is_real else "group, assumed (give --problem or --group)", str(group)),
         ("point of no return", no_return_text(made)),
-        *([("the way back", WAY_BACK_IS)] if made.steps else []),
+        *([("the way back", WAY_BACK_IS)] if made.steps[1:] else []),
         *(("state directory", line) for line in state_directory(made, group)),
         *(("all steps", line) for line in (price_of_return(made.steps, costs) if costs else ())),
         ("to do", f"{sum(boxes.values())} boxes, {boxes[When.BEFORE]} of them before you start"),

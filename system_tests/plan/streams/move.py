@@ -69,7 +69,7 @@ _LEAVES_STATIC: Final = (
 _KEPT: Final = (
     "the committed offsets: members continue where they stopped",
     "changelog and repartition topics, unchanged",
-    "nothing of the members' disks: their state directories and process ids stay there",
+    "what is on the members' disks: state directories and process ids",
 )
 _LOST: Final = ("generation and member ids",)
 _LOST_TASKS: Final = (
@@ -106,7 +106,7 @@ class StreamsMove:
         uses: features of the application.
         obstacles: why the group cannot move; if there are any, there are no steps.
         steps: in order.
-        kept, lost: what the broker keeps of the classic group, and what not.
+        kept, lost: what stays of the group, and what does not.
         restored: what a saved group restores; None without one.
         downtime: what it consists of, as a sentence.
         no_return: a sentence about the point of no return.
@@ -245,8 +245,9 @@ def _with_steps(move: StreamsMove, session_s: float, rate: int, group: str) -> S
         kept=_KEPT,
         downtime=(
             "all partitions stop from the first stop until their tasks run:"
-            f" {spoken(sum_ms, 3)} s, the start of the JVMs"
-            f"{'' if known is not None else ' and the restore'}; in it {session_s:g} s of session"
+            f" {spoken(sum_ms, 3)} s plus the start of the JVMs"
+            f"{'' if known is not None else ' and the restore'};"
+            f" the {spoken(sum_ms, 3)} s are {session_s:g} s of session"
             f" timeout unless members leave, {INITIAL_DELAY_MS / 1000:g} s of"
             f" streams.initial.rebalance.delay.ms{restore_s}"
         ),
@@ -293,7 +294,7 @@ def _steps(
                 f" GroupIdNotFoundException (Group {group} is not a streams group): start it again"
             ),
             stop=(
-                f"{_wait(known, rate)} after the last start the state is not Stable, a member"
+                f"{_wait(known, rate)} after the last start, the state is not Stable, a member"
                 " is not RUNNING, the lag has not fallen, or a line with ! that is not about"
                 " committed offsets is still there; or a member ends by itself, and not with"
                 " GroupIdNotFoundException"
