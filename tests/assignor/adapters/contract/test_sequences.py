@@ -6,6 +6,10 @@ random delays of its own;
 `python -m tests.assignor.adapters.contract.explore` plays all of them.
 """
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from assignor import MemberStopped
@@ -97,6 +101,23 @@ def test_partitions_that_the_loop_has_paused_are_resumed_beside_one_of_the_appli
 def test_a_member_that_begins_at_an_offset_of_the_former_topic_commits_it_again(seed):
     sequence = "no_right", "commit_late", "topic_made_anew"
     assert play("kafka-python polled", sequence, seed=seed).broken == []
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_seed_draws_the_same_in_each_process():
+    program = (
+        "from tests.assignor.adapters.contract.explore import LOOPS, play, sequences\n"
+        "for run in (play(loop, each) for loop in LOOPS for each in sequences(3, every=15991)):\n"
+        "    print(run.clock.monotonic(), run.polls, run.raised, run.cluster.committed)"
+    )
+    command = [sys.executable, "-c", program]
+    drawn = [
+        subprocess.run(
+            command, env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in "12"
+    ]
+    assert drawn[0] == drawn[1] != b""
 
 
 @pytest.mark.parametrize("loop", LOOPS)
