@@ -86,7 +86,9 @@ class Run(OtherMember):
         self.is_unanswered = False
         self.longest_s, self.polled_s = 0.0, 0.0
         # Records since the last poll; seconds of each record of the last batch that had some.
-        self.handled, self.each_s = 0, 0.0
+        self.handled, self.each_s = [], 0.0
+        # Records of slices that an interrupt has ended: the state has some, or none.
+        self.unsure = set()
         self.taken_over_s = -1.0
         self.stores, self.is_interrupted, self.closes_in_poll = None, False, False
         self.leaves = self.fails_with_records = False
@@ -193,7 +195,7 @@ class Run(OtherMember):
 
     def _check_size(self, between_s):
         """Check that a batch was not larger than one before it has let the loop expect."""
-        handled, self.handled = self.handled, 0
+        handled, self.handled = len(self.handled), []
         if self.has_sizes and handled > 1 and handled * self.each_s > INTERVAL_S:
             self.broken.append(f"size: {handled} records, though each before took {self.each_s} s")
         if handled:
@@ -225,7 +227,7 @@ class Run(OtherMember):
 
     def handle(self, number, offset, value):
         """Process a record."""
-        self.handled += 1
+        self.handled.append(value)
         if self.shown.get(number) != self.cluster.incarnation:
             self.early.add(value)
         if self.commits_delivered:
@@ -240,6 +242,9 @@ class Run(OtherMember):
             action(self, value)
         except Boom as error:
             self.booms.append(error)
+            raise
+        except KeyboardInterrupt:
+            self.unsure.update(self.handled)
             raise
 
     def check_answered(self, since_s):
@@ -295,7 +300,7 @@ class Run(OtherMember):
 
     def _run_member(self):
         while True:
-            self.handled, self.each_s = 0, 0.0  # another loop has measured nothing yet
+            self.handled, self.each_s = [], 0.0  # another loop has measured nothing yet
             try:
                 self.loop()
             except UnreadableRecord as error:

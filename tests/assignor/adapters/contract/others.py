@@ -174,9 +174,11 @@ class OtherMember:
         with self._others_stores(self.everything) as stores:
             for task in tasks(self.everything):
                 counted |= dict(stores[task][COUNTS].items())
+        # Nobody can process them again.
+        lost = {value for value in self.unsure if self.cluster.may_be_gone(value)}
         for value in self.cluster.values:
             times = counted.get(value.decode(), 0)
-            wanted = value in self.finished - self.skipped
+            wanted = value in self.finished - self.skipped - lost
             if not wanted <= times <= 1 + (value in self.early):
                 self.broken.append(f"state: {value} counts {times} times")
 
