@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Position
 
 from assignor import MemberStopped, UnreadableRecord
-from assignor.adapters.confluent import Consumer, offsets, run_tasks
+from assignor.adapters.confluent import Consumer, offsets, processing, run_tasks
 from assignor.adapters.confluent import consumer as facade
 from assignor.adapters.confluent.events import Call, Change, Rebalanced
 from tests.assignor.adapters.contract.cluster import TOPIC, Metadata, Stop
@@ -172,7 +172,11 @@ class FacadeTasks(Run):
         def read_one(consumer, wait_s):
             return consume(consumer, 1, wait_s)
 
+        def refresh_metadata(consumer, end_s):
+            self.metadata.ask()
+
         stack.enter_context(mock.patch.object(facade, "_consume", consume))
+        stack.enter_context(mock.patch.object(processing, "refresh_metadata", refresh_metadata))
         for module in (facade, offsets):
             stack.enter_context(mock.patch.object(module, "read_one", read_one))
         return stack

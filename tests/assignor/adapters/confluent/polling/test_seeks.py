@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from system_tests.broker import Fault
-from tests.assignor.adapters.confluent.harness import fill, read
+from tests.assignor.adapters.confluent.harness import fill, poll_until, read
 
 
 def test_offsets_of_on_assign_are_where_reading_begins(broker, consumer):
@@ -64,3 +64,23 @@ def test_a_seek_is_refused_while_no_broker_has_told_where_a_partition_begins(
     assert refused == [KafkaError._STATE] * 4
     member.seek(TopicPartition("words", 2, 9))
     assert [(each.partition(), each.offset()) for each in read(member, 1)] == [(2, 9)]
+
+
+def test_the_id_of_a_topic_is_asked_for_when_a_position_is_lost(broker, consumer, caplog):
+    """The member would find it with its next metadata; records were processed twice till then."""
+    fill(broker, 4)
+    member = consumer()
+    member.subscribe(["words"])
+    read(member, 4)
+
+    def make_anew(embedded):
+        embedded.cluster.delete_topic("words")
+        for log in embedded.cluster.create_topic("words", 4).partitions:
+            log.start_offset = log.end_offset = 5
+
+    broker.call(make_anew)
+    poll_until(
+        lambda: "continues at offset 5" in caplog.text or "offset 5 of 5" in caplog.text, member
+    )
+    assert "words [0]: the topic was made anew, and its former one was read" in caplog.text
+    assert "were deleted before they were read" not in caplog.text
