@@ -214,6 +214,7 @@ def settle(
     truncated = lost if hasattr(error, "divergent_offsets") else {}
     # Where no position is known yet, that of the group comes; below 0: it has committed none.
     uncommitted = {each for each, at in begins.items() if at < 0}
+    client.input.note(ids, own)
     anew = client.input.made_anew(ids, own)
     known = {each: at for each, at in positions.items() if at >= 0}
     wanted: dict[Any, int | None] = {each: known.get(each) for each in anew if each in positions}
