@@ -2,6 +2,7 @@
 
 import logging
 from contextlib import ExitStack, suppress
+from functools import partial
 from types import SimpleNamespace
 from unittest import mock
 
@@ -16,7 +17,7 @@ from tests.assignor.adapters.contract.cluster import TOPIC, Metadata, Stop
 from tests.assignor.adapters.contract.confluent import Reader, reader_of
 from tests.assignor.adapters.contract.loops import LOOPS
 from tests.assignor.adapters.contract.member import INTERVAL_S, METADATA_S, POLL_S, REQUEST_S, Run
-from tests.assignor.adapters.contract.others import count, tasks
+from tests.assignor.adapters.contract.others import count, raising, tasks
 from tests.assignor.adapters.reports.logs import COUNTING, GROUP, TOPOLOGY
 
 _log = logging.getLogger(__name__)
@@ -151,6 +152,10 @@ class FacadeTasks(Run):
             self.consumer._commits.stored.fetched(new, known)
             mailbox.post(Rebalanced(change=Change.ASSIGNED, partitions=new, served=lambda: None))
 
+    def fail_listener(self, error):
+        call = partial(self.consumer.assignor.listener._call, raising(error))
+        self.consumer._mailbox.post(Call(call=call))
+
     def _joins_again(self):
         self.is_fenced = False
 
@@ -228,6 +233,16 @@ class FacadePolled(FacadeTasks):
 
         The facade knows it from its first poll without records, or a second after its first one.
         """
+
+    def fail_listener(self, error):
+        """Have `on_assign` raise, which this poll calls."""
+        serving, callbacks = self.consumer._serving, self.consumer._serving.callbacks
+
+        def fails(*_):
+            serving.callbacks = callbacks
+            raise error
+
+        serving.callbacks = {Change.ASSIGNED: fails}
 
     def shut_down(self):
         """Stop: it is for the application to ask the assignor."""

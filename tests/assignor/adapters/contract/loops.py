@@ -4,6 +4,7 @@ import asyncio
 from contextlib import ExitStack, suppress
 from unittest import mock
 
+from kafka.errors import KafkaError
 from kafka.structs import TopicPartition as KafkaPartition
 
 from assignor.adapters import aiokafka as aiokafka_adapter
@@ -85,6 +86,10 @@ class Polled(Run):
     def _own(self, number):
         return [p for p in self.consumer.assignment() if p.partition == number]
 
+    def fail_listener(self, error):
+        """Have the client's own listener raise, as its coordinator does once it has the answer."""
+        raise KafkaError("User rebalance callback throws an error") from error
+
     def pause(self, number):
         self.consumer.pause(*self._own(number))
 
@@ -125,6 +130,7 @@ class Application(Polled):
 
     has_stores = has_slices = True
     has_sizes = False
+    fail_listener = Run.fail_listener
 
     def make(self, **settings):
         self.ended = Stop(self.clock)

@@ -13,6 +13,7 @@
 import logging
 
 from assignor import MemberStopped, UnreadableRecord
+from assignor.embedding import ListenerFailed
 from encoding import TopicPartition
 from tests.assignor.adapters.contract.cluster import (
     TOPIC,
@@ -92,7 +93,7 @@ class Run(OtherMember):
         self.taken_over_s = -1.0
         self.stores, self.is_interrupted, self.closes_in_poll = None, False, False
         self.leaves = self.fails_with_records = False
-        # What the function that processes records has raised.
+        # What the function that processes records, and the listener, have raised.
         self.booms = []
         # Number -> pause of the application that holds; numbers of those when the poll began.
         self.paused, self.paused_before, self.pause_ended_s = {}, set(), -1.0
@@ -281,7 +282,7 @@ class Run(OtherMember):
             self.assigned, self.passed_here = self.everything, set()
             self.start()
             self._run_member()
-            raised = [error for _, error in self.raised]
+            raised = [each for _, error in self.raised for each in (error, error.__cause__)]
             if lost := [each for each in self.booms if each not in raised]:
                 self.broken.append(f"swallowed: {lost}")
             self.end()
@@ -289,7 +290,7 @@ class Run(OtherMember):
                 self.give_up(self.assigned)
             self.assigned = frozenset()
             if self.reset == "none":
-                self._set_offsets()
+                self.set_offsets()
         left = self.left()
         if left and not self.broken:
             self.broken.append(f"stuck: {len(left)} records are not processed: {left}")
@@ -307,7 +308,7 @@ class Run(OtherMember):
                 self._raised(error)
                 if not self._pass_over(error):
                     return
-            except (Boom, Interrupted) as error:
+            except (Boom, Interrupted, ListenerFailed) as error:
                 self._raised(error)
                 if isinstance(error, Boom) and not self.has_stores:
                     return
@@ -340,10 +341,3 @@ class Run(OtherMember):
 
     def _raised(self, error):
         self.raised.append((self.clock.monotonic(), error))
-
-    def _set_offsets(self):
-        """Set the offsets of the group that it does not have, as kafka-consumer-groups does."""
-        for number, log in self.cluster.parts.items():
-            at = self.cluster.committed.get((TOPIC, number), -1)
-            if not log.start_offset <= at <= log.end_offset:
-                self.cluster.committed[TopicPartition(TOPIC, number)] = log.start_offset

@@ -15,8 +15,28 @@ def tasks(partitions):
     return {TaskId(0, each.partition): (each,) for each in sorted(partitions)}
 
 
+def raising(error):
+    """Return a function that raises an error, whatever it gets."""
+
+    def fails(*_):
+        raise error
+
+    return fails
+
+
 class OtherMember:
     """What the rest of the group does, and what not every loop can do; part of a run."""
+
+    def set_offsets(self):
+        """Set the offsets of the group that it does not have, as kafka-consumer-groups does."""
+        for number, log in self.cluster.parts.items():
+            at = self.cluster.committed.get((TOPIC, number), -1)
+            if not log.start_offset <= at <= log.end_offset:
+                self.cluster.committed[TopicPartition(TOPIC, number)] = log.start_offset
+
+    def fail_listener(self, error):
+        """Have the listener of the tasks raise in the rebalance that this poll ends."""
+        self.assignor().driver.reporter.call_listener(raising(error))
 
     def pause(self, number):
         """Fetch nothing of a partition."""
@@ -123,17 +143,21 @@ class OtherMember:
         """Process the partitions as another member of the same group, up to a record it cannot."""
         self.taken_over_s = self.clock.monotonic()
         with self._others_stores(partitions) as stores:
+            # Where the state has to be read from.
+            sought = {} if stores is None else stores.unread()
             for each in sorted(partitions):
                 log = self.cluster.parts[each.partition]
                 at = max(self.cluster.committed.get(each, 0), log.start_offset)
-                if not self.cluster.exists or at > log.end_offset:
-                    continue
-                records = self._readable(each.partition, at)
-                if stores is not None:
-                    self._process_all(stores, {each: records})
-                self.finished |= {record.value for record in records}
-                if records:
-                    self.cluster.committed[each] = records[-1].offset + 1
+                at = sought.pop(each, at)
+                while self.cluster.exists and at is not None and at <= log.end_offset:
+                    records = self._readable(each.partition, at)
+                    if stores is not None:
+                        self._process_all(stores, {each: records})
+                        sought |= stores.unread()
+                    self.finished |= {record.value for record in records}
+                    if records:
+                        self.cluster.committed[each] = records[-1].offset + 1
+                    at = sought.pop(each, None)
 
     def _others_stores(self, partitions):
         if not self.has_stores:
