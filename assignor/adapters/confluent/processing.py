@@ -245,12 +245,11 @@ class ConsumerLoop:
     def seek(self, offsets: Mapping[Any, int]) -> None:
         """Read these partitions from other offsets, those that are still assigned.
 
-        A partition of which librdkafka looks up the begin is left out: no record of it was read.
+        One below 0 is where reading begins, which is not known yet: nothing was read then.
         """
         failure = None
         for partition, offset in offsets.items():
-            is_read = partition in self._consumer._serving.read
-            if not is_read or self._consumer._forgets_a_seek(partition):
+            if offset < 0 or partition not in self._consumer._serving.read:
                 continue
             try:
                 self._consumer.seek(Position(partition.topic, partition.partition, offset))
