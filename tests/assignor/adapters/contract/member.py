@@ -83,6 +83,7 @@ class Run(OtherMember):
         # it; records of a later one that were processed as if they were of that one, and are again
         # once it is found.
         self.shown, self.known, self.early = {}, {}, set()
+        self.blind = {}  # number -> offset that was committed to a topic that is not shown
         # Whether a broker has left a request of the group unanswered.
         self.is_unanswered = False
         self.longest_s, self.polled_s = 0.0, 0.0
@@ -286,6 +287,7 @@ class Run(OtherMember):
             if lost := [each for each in self.booms if each not in raised]:
                 self.broken.append(f"swallowed: {lost}")
             self.end()
+            self.skip_blind()
             if not self.is_over:
                 self.give_up(self.assigned)
             self.assigned = frozenset()

@@ -96,6 +96,8 @@ class OtherMember:
         for each in self.everything if self.commits_again and self.cluster.exists else ():
             log, at = self.cluster.parts[each.partition], self.cluster.committed.get(each, 0)
             behind = [(each.partition, n) for n in range(max(at, log.start_offset), log.end_offset)]
+            if self.is_over and all(self._at(*b) is None for b in behind):
+                continue  # markers behind a record that came with the last poll
             if behind and all(self._is_done(*b) and self._at(*b) not in unread for b in behind):
                 found[each] = at
         return found
@@ -107,7 +109,9 @@ class OtherMember:
                 self.broken.append(f"commit: {number} at {at} belongs to another member")
             log = self.cluster.parts[number]
             if self.shown.get(number) != self.cluster.incarnation:
-                continue  # no client can know yet
+                self.blind[number] = at  # no client can know yet
+                continue
+            self.blind.pop(number, None)
             if at == self.cluster.committed.get((TOPIC, number)):
                 continue  # as a member does that has begun there: it changes nothing
             if at > log.end_offset:
@@ -132,6 +136,14 @@ class OtherMember:
         ends = Counter() if self.has_ids else self.cluster.former_ends
         found = self.cluster.values.items()
         self.skipped |= {v for v, (i, number, at) in found if i > 1 and at < ends[number]}
+
+    def skip_blind(self):
+        """Skip what a member that has ended has passed by a commit to a topic it did not know."""
+        for value, (incarnation, number, at) in self.cluster.values.items():
+            is_passed = incarnation == self.cluster.incarnation and at < self.blind.get(number, 0)
+            if is_passed and not self.has_stores:
+                self.skipped.add(value)
+        self.blind = {}
 
     # Other members
 
