@@ -208,16 +208,22 @@ class ReaderInput:
     def _begin(self, consumer: Any, partition: TopicPartition) -> Mapping[TopicPartition, int]:
         """Read a partition from where it was sought, or from where a broker tells that it begins.
 
+        Topics that were made anew are settled before, as the partition is of one, maybe.
+
         Raises:
             KafkaException: no broker tells it.
             UnknownTopicOrPartitionError: as `ConsumerLoop.ranges`.
         """
-        client, at = ConsumerLoop(consumer), self._sought(partition)
+        client = ConsumerLoop(consumer)
+        found: Mapping[TopicPartition, int] = result_of(settle(client, {}))
+        if partition in found:
+            return found
+        at = self._sought(partition)
         if at < 0:
             start, end = client.ranges([partition])[partition]
             at = end if self._stored.is_at_end(partition) else start
         client.seek({partition: at})
-        return {partition: at}
+        return {**found, partition: at}
 
     def _sought(self, partition: TopicPartition) -> int:
         """Return where a partition was sought, until it returns a record; below 0: nowhere."""

@@ -203,10 +203,8 @@ def _rejoined_and_interrupted(run):
 
 def listener_raises(run):
     """The application's listener raises in a rebalance, which gives all partitions back."""
-    error = Boom("listener")
-    run.booms.append(error)
     rejoined(run)
-    run.fail_listener(error)
+    run.fail_listener()
 
 
 def commit_late(run):

@@ -17,7 +17,7 @@ from tests.assignor.adapters.contract.cluster import TOPIC, Metadata, Stop
 from tests.assignor.adapters.contract.confluent import Reader, reader_of
 from tests.assignor.adapters.contract.loops import LOOPS
 from tests.assignor.adapters.contract.member import INTERVAL_S, METADATA_S, POLL_S, REQUEST_S, Run
-from tests.assignor.adapters.contract.others import count, raising, tasks
+from tests.assignor.adapters.contract.others import count, tasks
 from tests.assignor.adapters.reports.logs import COUNTING, GROUP, TOPOLOGY
 
 _log = logging.getLogger(__name__)
@@ -152,8 +152,8 @@ class FacadeTasks(Run):
             self.consumer._commits.stored.fetched(new, known)
             mailbox.post(Rebalanced(change=Change.ASSIGNED, partitions=new, served=lambda: None))
 
-    def fail_listener(self, error):
-        call = partial(self.consumer.assignor.listener._call, raising(error))
+    def fail_listener(self):
+        call = partial(self.consumer.assignor.listener._call, self.fails)
         self.consumer._mailbox.post(Call(call=call))
 
     def _joins_again(self):
@@ -234,15 +234,16 @@ class FacadePolled(FacadeTasks):
         The facade knows it from its first poll without records, or a second after its first one.
         """
 
-    def fail_listener(self, error):
+    def fail_listener(self):
         """Have `on_assign` raise, which this poll calls."""
         serving, callbacks = self.consumer._serving, self.consumer._serving.callbacks
 
         def fails(*_):
             serving.callbacks = callbacks
-            raise error
+            self.fails()
 
-        serving.callbacks = {Change.ASSIGNED: fails}
+        if self.consumer._is_open:
+            serving.callbacks = {Change.ASSIGNED: fails}
 
     def shut_down(self):
         """Stop: it is for the application to ask the assignor."""

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from assignor import TaskStores
 from encoding import TaskId, TopicPartition
-from tests.assignor.adapters.contract.cluster import TOPIC
+from tests.assignor.adapters.contract.cluster import TOPIC, Boom
 from tests.assignor.adapters.reports.logs import COUNTING, COUNTS, GROUP
 from tests.assignor.embedding.state_stores.logs import Access
 
@@ -13,15 +13,6 @@ from tests.assignor.embedding.state_stores.logs import Access
 def tasks(partitions):
     """Return task -> its partitions."""
     return {TaskId(0, each.partition): (each,) for each in sorted(partitions)}
-
-
-def raising(error):
-    """Return a function that raises an error, whatever it gets."""
-
-    def fails(*_):
-        raise error
-
-    return fails
 
 
 class OtherMember:
@@ -34,9 +25,15 @@ class OtherMember:
             if not log.start_offset <= at <= log.end_offset:
                 self.cluster.committed[TopicPartition(TOPIC, number)] = log.start_offset
 
-    def fail_listener(self, error):
+    def fail_listener(self):
         """Have the listener of the tasks raise in the rebalance that this poll ends."""
-        self.assignor().driver.reporter.call_listener(raising(error))
+        self.assignor().driver.reporter.call_listener(self.fails)
+
+    def fails(self, *_):
+        """Raise, as a method of a listener or a callback."""
+        error = Boom("listener")
+        self.booms.append(error)
+        raise error
 
     def pause(self, number):
         """Fetch nothing of a partition."""
