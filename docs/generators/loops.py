@@ -129,13 +129,13 @@ So each one is compared with the log, and each line of the log has both offsets 
   have, before its first record of a partition, and after the position has changed;
 - a copy before its changelog is read.
 
-Topics are compared by their ids. Brokers before 2.8 have none, aiokafka 0.14 asks for none, and
-confluent-kafka has those that the member had last. A client learns a new id within the age of its
-metadata (5 minutes by default). Until then, a topic that was made anew while it is read is found
-only if it ends before the position. Else its records behind the position are processed and
-committed, as with all clients, and processed again when the topic is found and read from its first
-record. So stop an application before you make its input anew. The state of a task keeps the ids of
-its input, with all clients, and finds such a topic when the task is taken over.
+Topics are compared by their ids. Brokers before 2.8 have none, and aiokafka 0.14 asks for none. A
+client learns a new id within the age of its metadata (5 minutes by default), and when a position is
+lost. Until then, a topic that was made anew while it is read is found only if it does not have the
+position. Else its records behind the position are processed and committed, as with all clients, and
+processed again when the topic is found and read from its first record. So stop an application
+before you make its input anew. The state of a task keeps the ids of its input, with all clients,
+and finds such a topic when the task is taken over.
 
 Where the group has committed no offset that the topic has, the state of a task says where reading
 begins, not `auto_offset_reset`. Offsets of a group expire, are deleted with their topic, and do not

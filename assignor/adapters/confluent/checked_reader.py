@@ -13,11 +13,10 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 from weakref import ref
 
 import confluent_kafka
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaException
 from confluent_kafka import TopicPartition as Position
 
-from assignor.adapters.confluent.errors import refused
-from assignor.adapters.confluent.offsets import StoredOffsets, partition_of
+from assignor.adapters.confluent.offsets import NOWHERE, StoredOffsets, partition_of
 from assignor.adapters.confluent.reader import Reaches
 from assignor.adapters.confluent.serving import CLOSED
 from assignor.adapters.processing import check_not_processing
@@ -25,6 +24,7 @@ from assignor.adapters.threads import OneThread, Turns
 from encoding import TopicPartition
 
 _LOOK_UP_S: Final = 10.0
+_LOGICAL: Final = frozenset({OFFSET_BEGINNING, OFFSET_END})
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -52,8 +52,6 @@ class CheckedReader(confluent_kafka.Consumer):
     _paused: frozenset[TopicPartition] = frozenset()
     # Of these, those that the application has paused since a loop did so last.
     _application_pauses: frozenset[TopicPartition] = frozenset()
-    # Of which librdkafka itself looks up where to begin.
-    _looks_up: frozenset[TopicPartition] = frozenset()
     # As `ReaderInput.positions`.
     _checked_positions: Callable[[list[Position]], list[Position]] = list
     _turns = Turns()
@@ -111,38 +109,21 @@ class CheckedReader(confluent_kafka.Consumer):
     def _begins(self, stored: StoredOffsets, partitions: list[Position]) -> list[Position]:
         """Return where to begin to read: at an offset, if one is committed or a broker tells it.
 
-        While librdkafka itself looks up where a partition begins, it forgets a seek: half a second
-        later it asks again, and goes on from there.
+        Else it is `NOWHERE` until a broker does. While librdkafka itself looks up where a partition
+        begins, it forgets a seek: half a second later it asks again, and goes on from there.
         """
         begins = list(map(stored.begin, partitions))
-        logical = [each for each in begins if each.offset in (OFFSET_BEGINNING, OFFSET_END)]
+        logical = [each for each in begins if each.offset in _LOGICAL]
         looked_up = {}
-        with suppress(KafkaException):  # not in time: librdkafka asks
+        with suppress(KafkaException):  # not in time
             # Both are timestamps of ListOffsets, too.
             found = super().offsets_for_times(logical, _LOOK_UP_S) if logical else []
             looked_up = {partition_of(each): each for each in found if each.error is None}
-        self._looks_up -= frozenset(map(partition_of, begins))
-        self._looks_up |= frozenset(map(partition_of, logical)) - looked_up.keys()
-        return [stored.begin(looked_up.get(partition_of(each), each)) for each in begins]
-
-    @in_turn
-    def _forgets_a_seek(self, where: TopicPartition) -> bool:
-        """Return whether librdkafka still looks up where a partition begins."""
-        return where in self._looks_up and super().position([Position(*where)])[0].offset < 0
-
-    def _check_begun(self, where: TopicPartition) -> None:
-        """Refuse a seek that librdkafka would forget.
-
-        Raises:
-            KafkaException: it looks up where the partition begins.
-        """
-        if self._forgets_a_seek(where):
-            why = f"Failed to seek: no broker has told yet where {where} begins; try again later"
-            raise refused(KafkaError._STATE, why)
-
-    def ends_look_up(self, partition: TopicPartition) -> None:
-        """Note that librdkafka has ended to look up where a partition begins, without a result."""
-        self._looks_up -= {partition}
+        begins = [stored.begin(looked_up.get(partition_of(each), each)) for each in begins]
+        return [
+            Position(each.topic, each.partition, NOWHERE) if each.offset in _LOGICAL else each
+            for each in begins
+        ]
 
     @in_turn
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:

@@ -228,11 +228,10 @@ class Consumer(CheckedReader):
         """Go on with this offset.
 
         Raises:
-            KafkaException: the partition is not read, or not yet: try again later.
+            KafkaException: the partition is not read.
         """
         where = partition_of(partition)
         self._serving.input.forget([where])
-        self._check_begun(where)
         try:
             super().seek(partition)
         except KafkaException as error:

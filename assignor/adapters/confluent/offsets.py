@@ -25,6 +25,8 @@ from assignor.adapters.confluent.errors import ErrorMessage, refused
 from encoding import TopicPartition
 
 NO_EPOCH: Final = -1
+NOWHERE: Final = 1 << 62
+"""Behind each log: librdkafka reports it as lost, and where to begin is looked up then."""
 _COMMITTED: Final = frozenset({OFFSET_INVALID, OFFSET_STORED})
 # What is fetched lies behind these.
 _NOT_BEFORE: Final = frozenset({OFFSET_END, OFFSET_INVALID, OFFSET_STORED})
@@ -186,6 +188,11 @@ class StoredOffsets:
                 return OFFSET_INVALID
             is_committed = self._committed_offset(partition) >= 0
         return OFFSET_INVALID if is_committed else int(position.offset)
+
+    def is_at_end(self, partition: TopicPartition) -> bool:
+        """Return whether a partition is to begin behind its last record."""
+        with self._lock:
+            return self._begun.get(partition, Position(*partition)).offset == OFFSET_END
 
     def last(self, partitions: Iterable[TopicPartition]) -> list[Position]:
         """Return where partitions are read again of which it is unknown what was returned.

@@ -1,8 +1,10 @@
 """A consumer's records processed into state stores: poll, restore, process, commit."""
 
 import threading
+import time
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +22,7 @@ from assignor.adapters.confluent.errors import commit_error, message_error
 from assignor.adapters.confluent.handover import DeferredListener
 from assignor.adapters.confluent.offsets import by_partition, partition_of
 from assignor.adapters.confluent.settings import Settings
-from assignor.adapters.kafka_python import topic_id
+from assignor.adapters.kafka_python import refresh_metadata, topic_id
 from assignor.adapters.poll_arguments import (
     check_stores,
     check_timeout,
@@ -226,9 +228,15 @@ class ConsumerLoop:
                 "the topic exists"
             ) from None
 
-    def topic_ids(self, *, asks: bool) -> Mapping[str, UUID | None]:  # noqa: ARG002 on a thread
-        """Return topic -> id of the topics that are read, of those that the member finds."""
+    def topic_ids(self, *, asks: bool) -> Mapping[str, UUID | None]:
+        """Return topic -> id of the topics that are read, of those that the member finds.
+
+        Those that it had last, if no broker answers in time.
+        """
         member = self._consumer._member._consumer
+        if asks and member:
+            with suppress(ClientError, RuntimeError):  # no answer, or it is closed
+                refresh_metadata(member, time.monotonic() + self._timeout)
         topics = {each.topic for each in self._consumer._serving.read}
         found = known_topics(member and member._cluster, topics & self._consumer._member.topics)
         own = dict.fromkeys(topics - self._consumer._member.topics)
@@ -237,12 +245,11 @@ class ConsumerLoop:
     def seek(self, offsets: Mapping[Any, int]) -> None:
         """Read these partitions from other offsets, those that are still assigned.
 
-        A partition of which librdkafka looks up the begin is left out: no record of it was read.
+        One below 0 is where reading begins, which is not known yet: nothing was read then.
         """
         failure = None
         for partition, offset in offsets.items():
-            is_read = partition in self._consumer._serving.read
-            if not is_read or self._consumer._forgets_a_seek(partition):
+            if offset < 0 or partition not in self._consumer._serving.read:
                 continue
             try:
                 self._consumer.seek(Position(partition.topic, partition.partition, offset))

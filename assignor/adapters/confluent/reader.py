@@ -23,7 +23,13 @@ from kafka.errors import UnknownTopicOrPartitionError
 
 from assignor.adapters.confluent.errors import message_error
 from assignor.adapters.confluent.events import Call, Mailbox
-from assignor.adapters.confluent.offsets import StoredOffsets, by_partition, partition_of, place_of
+from assignor.adapters.confluent.offsets import (
+    NOWHERE,
+    StoredOffsets,
+    by_partition,
+    partition_of,
+    place_of,
+)
 from assignor.adapters.confluent.processing import ConsumerLoop
 from assignor.adapters.confluent.settings import Settings
 from assignor.adapters.processing import result_of
@@ -185,7 +191,10 @@ class ReaderInput:
     ) -> bool:
         """Settle lost positions, and those in new topics; return whether that was possible."""
         try:
-            found = result_of(settle(ConsumerLoop(consumer), lost, dropped=dropped))
+            if lost.get(partition) == NOWHERE:
+                found = self._begin(consumer, partition)
+            else:
+                found = result_of(settle(ConsumerLoop(consumer), lost, dropped=dropped))
         except UnknownTopicOrPartitionError as error:
             _log.debug("%s", error)
             return False
@@ -195,6 +204,30 @@ class ReaderInput:
         for each, offset in found.items():
             self._stored.settled(each, offset)
         return True
+
+    def _begin(self, consumer: Any, partition: TopicPartition) -> Mapping[TopicPartition, int]:
+        """Read a partition from where it was sought, or from where a broker tells that it begins.
+
+        Topics that were made anew are settled before, as the partition is of one, maybe.
+
+        Raises:
+            KafkaException: no broker tells it.
+            UnknownTopicOrPartitionError: as `ConsumerLoop.ranges`.
+        """
+        client = ConsumerLoop(consumer)
+        found: Mapping[TopicPartition, int] = result_of(settle(client, {}))
+        if partition in found:
+            return found
+        at = self._sought(partition)
+        if at < 0:
+            start, end = client.ranges([partition])[partition]
+            at = end if self._stored.is_at_end(partition) else start
+        client.seek({partition: at})
+        return {**found, partition: at}
+
+    def _sought(self, partition: TopicPartition) -> int:
+        """Return where a partition was sought, until it returns a record; below 0: nowhere."""
+        return self._mistaken.get(partition, (0, OFFSET_INVALID))[1]
 
     def positions(self, found: list[Position]) -> list[Position]:
         """Return positions as they are: librdkafka has none from a seek to the next record."""
@@ -217,13 +250,10 @@ class ReaderInput:
         Below 2.14 librdkafka's `consume` moves it behind the error, as behind a record.
         """
         where, given, offset = place_of(message), message.error(), message.offset()
-        is_lost = given is not None and given.code() == KafkaError._AUTO_OFFSET_RESET
-        if is_lost:
-            consumer.ends_look_up(where)
         if offset is None or consumer.position([Position(*where)])[0].offset != offset + 1:
             return
-        if is_lost:  # a seek is refused
-            self._mistaken[where] = offset + 1, OFFSET_INVALID
+        if given is not None and given.code() == KafkaError._AUTO_OFFSET_RESET:  # refuses a seek
+            self._mistaken[where] = offset + 1, self._sought(where)
         else:
             with suppress(KafkaException):
                 consumer.seek(Position(*where, offset))
@@ -238,7 +268,8 @@ class ReaderInput:
         if message.topic() is not None:
             failed[where] = message
         error = message_error(message)
-        facts = LoopFacts(step=Step.POLL, error=error, resets=self.watch.resets)
+        resets = self.watch.resets or message.offset() == NOWHERE
+        facts = LoopFacts(step=Step.POLL, error=error, resets=resets)
         if decide(facts).then is not Then.SETTLE:
             return True
         self._lost |= lost_positions(error)

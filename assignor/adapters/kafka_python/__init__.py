@@ -12,7 +12,7 @@ from assignor.adapters.kafka_python.changelogs import KafkaChangelogs
 from assignor.adapters.kafka_python.consumer import StreamsConsumer, streams_consumer
 from assignor.adapters.kafka_python.polling import SilenceWatch, commit_next, polled
 from assignor.adapters.kafka_python.processing import run_tasks
-from assignor.adapters.kafka_python.ranges import topic_id
+from assignor.adapters.kafka_python.ranges import refresh_metadata, topic_id
 
 __all__ = [
     "ChangelogReader",
@@ -24,6 +24,7 @@ __all__ = [
     "commit_next",
     "open_changelogs",
     "polled",
+    "refresh_metadata",
     "run_tasks",
     "streams_consumer",
     "topic_id",

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from math import inf
 from typing import Any, Final
 from uuid import UUID
 
@@ -127,13 +128,17 @@ class CommittedOffsets:
             coordinator.close(autocommit=False, timeout_ms=0)
 
 
-def refresh_metadata(consumer: Any) -> None:
+def refresh_metadata(consumer: Any, end_s: float = inf) -> None:
     """Fetch the metadata of the topics that a consumer knows.
 
+    Args:
+        consumer: a kafka-python consumer.
+        end_s: when the wait ends (`time.monotonic()`), at the latest after `request_timeout_ms`.
+
     Raises:
-        KafkaError: no broker has answered within `request_timeout_ms`.
+        KafkaError: no broker has answered in time.
     """
     cluster = consumer._cluster  # noqa: SLF001 no public way
     # An answer that is under way may be older than this call.
     for _ in range(2 if cluster.metadata_refresh_in_progress else 1):
-        answer_of(consumer, cluster.request_update())
+        answer_of(consumer, cluster.request_update(), end_s)

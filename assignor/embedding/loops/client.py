@@ -42,7 +42,7 @@ class LoopClient(Protocol):
         """
 
     def check(self) -> None:
-        """Check after a poll that the member can go on.
+        """Check after a poll, also one that has raised, that the member can go on.
 
         Raises:
             MemberStopped: it cannot.

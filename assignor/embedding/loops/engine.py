@@ -11,6 +11,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
+from assignor.embedding.errors import is_interrupt
 from assignor.embedding.loops.client import Batch, LoopClient
 from assignor.embedding.loops.loop import PollLoop, first_offsets, passed_over
 from assignor.embedding.loops.rules import Step, lost_positions
@@ -114,7 +115,13 @@ class Engine:
         """Return what a poll returns; `read_again` forgets it."""
         self._polled = self._given = None
         self._before = self._client.positions()
-        batch: Batch = yield partial(self._client.poll, size, waits=waits)
+        try:
+            batch: Batch = yield partial(self._client.poll, size, waits=waits)
+        except Exception as error:
+            # An error of the listener, in the same poll, comes before the client's.
+            if not (self._client.is_closed or is_interrupt(error)):
+                self._client.check()
+            raise
         self._polled = batch
         self._client.check()
         return batch
@@ -214,6 +221,7 @@ def settle(
     truncated = lost if hasattr(error, "divergent_offsets") else {}
     # Where no position is known yet, that of the group comes; below 0: it has committed none.
     uncommitted = {each for each, at in begins.items() if at < 0}
+    client.input.note(ids, own)
     anew = client.input.made_anew(ids, own)
     known = {each: at for each, at in positions.items() if at >= 0}
     wanted: dict[Any, int | None] = {each: known.get(each) for each in anew if each in positions}

@@ -306,7 +306,8 @@ LOOP_RULES: Final = (
         steps=(Step.REBALANCE,),
         holds=lambda f: f.is_assigned,
         then=Then.BEGIN,
-        effect="Unless the application seeks in a callback.",
+        effect="Unless the application seeks in a callback. Where the topic does not have a "
+        "committed offset, the state of a task [decides](#the-input-of-a-tasks-state) over a seek.",
     ),
     LoopRule(
         name="partitions are revoked",

@@ -97,7 +97,7 @@ class InputWatch:
     def look(
         self, ids: Mapping[str, UUID | None], assigned: Iterable[_Partition], now_s: float
     ) -> list[_Partition]:
-        """Log topics that are gone for half a minute; return what `made_anew` does.
+        """Note topics, log those that are gone for half a minute; return what `made_anew` does.
 
         Args:
             ids: topic -> id, of those that the client finds.
@@ -110,6 +110,7 @@ class InputWatch:
         for topic, since_s in sorted(self._missing_s.items()):
             if now_s - since_s >= _MISSING_S:
                 self.deleted.log(topic)
+        self.note(ids, assigned)
         return self.made_anew(ids, assigned)
 
     def take_settled(self) -> Mapping[TopicPartition, bool]:
@@ -117,22 +118,28 @@ class InputWatch:
         found, self._settled = self._settled, {}
         return found
 
-    def made_anew(
-        self, ids: Mapping[str, UUID | None], assigned: Collection[_Partition]
-    ) -> list[_Partition]:
-        """Return the partitions of topics that were made anew, until `settle` is called for them.
+    def note(self, ids: Mapping[str, UUID | None], assigned: Collection[tuple[Any, ...]]) -> None:
+        """Note topics that are read for the first time, and those that are read no more.
 
         Args:
             ids: topic -> id, as the client has it now; None: not known.
             assigned: the partitions that are read.
         """
         topics = {topic for topic, *_ in assigned}
-        anew = set()
-        for topic in topics:
-            found = ids.get(topic)
-            if found is not None and self.topic_ids.setdefault(topic, found) != found:
-                anew.add(topic)
+        read = {topic: now for topic in topics if (now := ids.get(topic)) is not None}
+        self.topic_ids = read | self.topic_ids
+        anew = {topic for topic, now in read.items() if self.topic_ids[topic] != now}
         self._released = (self._released & anew) | (self.topic_ids.keys() - topics)
+
+    def made_anew(
+        self, ids: Mapping[str, UUID | None], assigned: Iterable[_Partition]
+    ) -> list[_Partition]:
+        """Return the partitions of topics that were made anew, until `settle` is called for them.
+
+        Arguments as of `note`, which has noted the topics before.
+        """
+        former = self.topic_ids.items()
+        anew = {topic for topic, id_ in former if ids.get(topic) not in {None, id_}}
         return sorted(each for each in assigned if each[0] in anew)
 
     def settle(

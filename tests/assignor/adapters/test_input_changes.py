@@ -146,14 +146,14 @@ def test_a_topic_that_comes_back_without_an_offset_of_the_group(caplog):
 def test_a_logical_offset_of_the_client_is_where_the_policy_says(caplog, reset, begin):
     client = Client(at=None)
     client.input, client.begins = InputWatch(reset), lambda *_: {IN: -2}
-    client.input.made_anew({"in": OLD}, [IN])
-    client.input.made_anew({}, [])
+    client.input.note({"in": OLD}, [IN])
+    client.input.note({}, [])
     client.id = NEW
     assert result_of(settle(client, {})) == {IN: begin}
     assert f"reading begins at offset {begin} of 10, by auto_offset_reset: none" in caplog.text
     assert client.input.take_settled() == {IN: True}
     # It has read on meanwhile.
-    client.input.made_anew({}, [])
+    client.input.note({}, [])
     client.id, client.at = OLD, 4
     assert result_of(settle(client, {})) == {IN: 4}
     assert "reading begins at offset 4 of 10, by auto_offset_reset: none" in caplog.text

@@ -172,9 +172,17 @@ async def join(consumer, cluster, note=lambda _: None, *, subscribes=True, **set
         consumer._subscription.subscribe({TOPIC})
 
 
+class _InOrder(frozenset):
+    """A set in the same order in each process: the fetcher shuffles what it iterates."""
+
+    def __iter__(self):
+        return iter(sorted(super().__iter__()))
+
+
 def assign(consumer, partitions):
     """Assign partitions, as the answer of a leader does: all begin at committed offsets."""
     consumer._subscription.begin_reassignment()
     consumer._subscription.assign_from_subscribed({TopicPartition(*p) for p in partitions})
     assignment = consumer._subscription.subscription.assignment
+    assignment._topic_partitions = _InOrder(assignment._topic_partitions)
     consumer._coordinator.start_commit_offsets_refresh_task(assignment)

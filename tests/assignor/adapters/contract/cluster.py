@@ -175,11 +175,13 @@ class Metadata:
         self._refresh()
 
     def _refresh(self):
-        if self.is_closed:
-            return
+        if not self.is_closed:
+            self.ask()
+            self._cluster.clock.later(self._refresh_s, self._refresh)
+
+    def ask(self):
         self._numbers = self._cluster.partitions()
         self._id = self._cluster.topic_id if self._numbers else None
-        self._cluster.clock.later(self._refresh_s, self._refresh)
 
     def partitions_for_topic(self, topic):
         return set(self._numbers) or None

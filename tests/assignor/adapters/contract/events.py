@@ -1,4 +1,7 @@
-"""What happens to a member: each event is a function of its run."""
+"""What happens to a member: each public function is an event of its run."""
+
+from functools import wraps
+from inspect import isfunction
 
 from tests.assignor.adapters.contract.cluster import FIRST, SECOND, Boom, ClientBoom
 from tests.assignor.adapters.contract.member import INTERVAL_S, METADATA_S
@@ -74,18 +77,22 @@ def deserializer(run):
 
 
 def _handler(action):
+    """Return the event that the function which processes the next record does this."""
+
+    @wraps(action)
     def event(run):
         run.handlers.append(action)
 
-    event.__name__ = action.__name__.strip("_")
     return event
 
 
-def _handler_raises(run, value):
+@_handler
+def handler_raises(run, value):
     raise Boom(value)
 
 
-def _handler_raises_as_a_client(run, value):
+@_handler
+def handler_raises_as_a_client(run, value):
     raise ClientBoom(value)
 
 
@@ -99,7 +106,8 @@ def _slowly(run, value):
     run.sleep(0.4 * INTERVAL_S)
 
 
-def _handler_is_too_slow(run, value):
+@_handler
+def handler_is_too_slow(run, value):
     since_s = run.clock.monotonic()
     run.sleep(1.2 * INTERVAL_S)
 
@@ -110,12 +118,14 @@ def _handler_is_too_slow(run, value):
     run.when_polled(2 * INTERVAL_S, check)
 
 
-def _handler_never_returns(run, value):
+@_handler
+def handler_never_returns(run, value):
     run.sleep(3 * INTERVAL_S)
     raise KeyboardInterrupt
 
 
-def _handler_pauses(run, value):
+@_handler
+def handler_pauses(run, value):
     """Pause a partition, of which records may have been fetched, for a while."""
     run.pause_for(SECOND.partition, PAUSE_S)
 
@@ -130,7 +140,8 @@ def handler_pauses_in_a_slice(run):
 def _pauses_its_own(run, value):
     _, number, _ = run.cluster.values[value]
     run.pause_for(number, LASTS_S)
-    run.cluster.write(number, b"o")
+    if not run.is_over:  # else the loop ends before it is read
+        run.cluster.write(number, b"o")
 
 
 def application_pauses(run):
@@ -139,11 +150,13 @@ def application_pauses(run):
     run.cluster.write(0, b"p")
 
 
-def _handler_stops(run, value):
+@_handler
+def handler_stops(run, value):
     run.stop()
 
 
-def _handler_closes(run, value):
+@_handler
+def handler_closes(run, value):
     run.close()
 
 
@@ -186,6 +199,12 @@ def _removed(run):
 def _rejoined_and_interrupted(run):
     rejoined(run)
     run.is_interrupted = True
+
+
+def listener_raises(run):
+    """The application's listener raises in a rebalance, which gives all partitions back."""
+    rejoined(run)
+    run.fail_listener()
 
 
 def commit_late(run):
@@ -296,54 +315,7 @@ def interrupt_in_poll(run):
 
 
 EVENTS = {
-    function.__name__: function
-    for function in (
-        records,
-        fetch_fails,
-        fetch_is_refused,
-        no_right,
-        unknown_error,
-        checksum,
-        codec,
-        deserializer,
-        handler_is_slow,
-        handler_pauses_in_a_slice,
-        application_pauses,
-        *map(
-            _handler,
-            (
-                _handler_raises,
-                _handler_raises_as_a_client,
-                _handler_is_too_slow,
-                _handler_never_returns,
-                _handler_pauses,
-                _handler_stops,
-                _handler_closes,
-            ),
-        ),
-        revoked_in_part,
-        revoked,
-        lost,
-        assigned,
-        rejoined,
-        removed_and_interrupted,
-        commit_late,
-        commit_refused,
-        commit_blocks,
-        coordinator_gone,
-        topic_deleted,
-        topic_made_anew,
-        topic_made_anew_ahead,
-        topic_grown,
-        transaction,
-        retention,
-        stop,
-        shutdown_requested,
-        left_and_run_again,
-        poll_fails_with_records,
-        close_elsewhere,
-        close_in_poll,
-        interrupt,
-        interrupt_in_poll,
-    )
+    name: event
+    for name, event in [*globals().items()]
+    if isfunction(event) and event.__module__ == __name__ and not name.startswith("_")
 }

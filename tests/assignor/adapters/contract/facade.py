@@ -2,6 +2,7 @@
 
 import logging
 from contextlib import ExitStack, suppress
+from functools import partial
 from types import SimpleNamespace
 from unittest import mock
 
@@ -9,7 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Position
 
 from assignor import MemberStopped, UnreadableRecord
-from assignor.adapters.confluent import Consumer, offsets, run_tasks
+from assignor.adapters.confluent import Consumer, offsets, processing, run_tasks
 from assignor.adapters.confluent import consumer as facade
 from assignor.adapters.confluent.events import Call, Change, Rebalanced
 from tests.assignor.adapters.contract.cluster import TOPIC, Metadata, Stop
@@ -151,6 +152,10 @@ class FacadeTasks(Run):
             self.consumer._commits.stored.fetched(new, known)
             mailbox.post(Rebalanced(change=Change.ASSIGNED, partitions=new, served=lambda: None))
 
+    def fail_listener(self):
+        call = partial(self.consumer.assignor.listener._call, self.fails)
+        self.consumer._mailbox.post(Call(call=call))
+
     def _joins_again(self):
         self.is_fenced = False
 
@@ -172,7 +177,11 @@ class FacadeTasks(Run):
         def read_one(consumer, wait_s):
             return consume(consumer, 1, wait_s)
 
+        def refresh_metadata(consumer, end_s):
+            self.metadata.ask()
+
         stack.enter_context(mock.patch.object(facade, "_consume", consume))
+        stack.enter_context(mock.patch.object(processing, "refresh_metadata", refresh_metadata))
         for module in (facade, offsets):
             stack.enter_context(mock.patch.object(module, "read_one", read_one))
         return stack
@@ -224,6 +233,17 @@ class FacadePolled(FacadeTasks):
 
         The facade knows it from its first poll without records, or a second after its first one.
         """
+
+    def fail_listener(self):
+        """Have `on_assign` raise, which this poll calls."""
+        serving, callbacks = self.consumer._serving, self.consumer._serving.callbacks
+
+        def fails(*_):
+            serving.callbacks = callbacks
+            self.fails()
+
+        if self.consumer._is_open:
+            serving.callbacks = {Change.ASSIGNED: fails}
 
     def shut_down(self):
         """Stop: it is for the application to ask the assignor."""

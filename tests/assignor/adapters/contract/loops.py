@@ -4,6 +4,7 @@ import asyncio
 from contextlib import ExitStack, suppress
 from unittest import mock
 
+from kafka.errors import KafkaError
 from kafka.structs import TopicPartition as KafkaPartition
 
 from assignor.adapters import aiokafka as aiokafka_adapter
@@ -12,7 +13,7 @@ from assignor.adapters.kafka_python import application
 from assignor.adapters.membership.driver import Driver
 from tests.assignor.adapters.contract import aiokafka, kafka_python
 from tests.assignor.adapters.contract.calls import Deserializer
-from tests.assignor.adapters.contract.cluster import Stop
+from tests.assignor.adapters.contract.cluster import Boom, Stop
 from tests.assignor.adapters.contract.member import INTERVAL_S, METADATA_S, POLL_S, REQUEST_S, Run
 from tests.assignor.adapters.contract.others import count, tasks
 from tests.assignor.adapters.reports.logs import COUNTING, COUNTS, GROUP, TOPOLOGY
@@ -85,6 +86,13 @@ class Polled(Run):
     def _own(self, number):
         return [p for p in self.consumer.assignment() if p.partition == number]
 
+    def fail_listener(self):
+        """Have the client's own listener raise, as its coordinator does once it has the answer."""
+        try:
+            self.fails()
+        except Boom as error:
+            raise KafkaError("User rebalance callback throws an error") from error
+
     def pause(self, number):
         self.consumer.pause(*self._own(number))
 
@@ -125,6 +133,7 @@ class Application(Polled):
 
     has_stores = has_slices = True
     has_sizes = False
+    fail_listener = Run.fail_listener
 
     def make(self, **settings):
         self.ended = Stop(self.clock)

@@ -13,6 +13,7 @@
 import logging
 
 from assignor import MemberStopped, UnreadableRecord
+from assignor.embedding import ListenerFailed
 from encoding import TopicPartition
 from tests.assignor.adapters.contract.cluster import (
     TOPIC,
@@ -82,15 +83,18 @@ class Run(OtherMember):
         # it; records of a later one that were processed as if they were of that one, and are again
         # once it is found.
         self.shown, self.known, self.early = {}, {}, set()
+        self.blind = {}  # number -> offset that was committed to a topic that is not shown
         # Whether a broker has left a request of the group unanswered.
         self.is_unanswered = False
         self.longest_s, self.polled_s = 0.0, 0.0
         # Records since the last poll; seconds of each record of the last batch that had some.
-        self.handled, self.each_s = 0, 0.0
+        self.handled, self.each_s = [], 0.0
+        # Records of slices that an interrupt has ended: the state has some, or none.
+        self.unsure = set()
         self.taken_over_s = -1.0
         self.stores, self.is_interrupted, self.closes_in_poll = None, False, False
         self.leaves = self.fails_with_records = False
-        # What the function that processes records has raised.
+        # What the function that processes records, and the listener, have raised.
         self.booms = []
         # Number -> pause of the application that holds; numbers of those when the poll began.
         self.paused, self.paused_before, self.pause_ended_s = {}, set(), -1.0
@@ -193,7 +197,7 @@ class Run(OtherMember):
 
     def _check_size(self, between_s):
         """Check that a batch was not larger than one before it has let the loop expect."""
-        handled, self.handled = self.handled, 0
+        handled, self.handled = len(self.handled), []
         if self.has_sizes and handled > 1 and handled * self.each_s > INTERVAL_S:
             self.broken.append(f"size: {handled} records, though each before took {self.each_s} s")
         if handled:
@@ -225,7 +229,7 @@ class Run(OtherMember):
 
     def handle(self, number, offset, value):
         """Process a record."""
-        self.handled += 1
+        self.handled.append(value)
         if self.shown.get(number) != self.cluster.incarnation:
             self.early.add(value)
         if self.commits_delivered:
@@ -240,6 +244,9 @@ class Run(OtherMember):
             action(self, value)
         except Boom as error:
             self.booms.append(error)
+            raise
+        except KeyboardInterrupt:
+            self.unsure.update(self.handled)
             raise
 
     def check_answered(self, since_s):
@@ -276,15 +283,16 @@ class Run(OtherMember):
             self.assigned, self.passed_here = self.everything, set()
             self.start()
             self._run_member()
-            raised = [error for _, error in self.raised]
+            raised = [each for _, error in self.raised for each in (error, error.__cause__)]
             if lost := [each for each in self.booms if each not in raised]:
                 self.broken.append(f"swallowed: {lost}")
             self.end()
+            self.skip_blind()
             if not self.is_over:
                 self.give_up(self.assigned)
             self.assigned = frozenset()
             if self.reset == "none":
-                self._set_offsets()
+                self.set_offsets()
         left = self.left()
         if left and not self.broken:
             self.broken.append(f"stuck: {len(left)} records are not processed: {left}")
@@ -295,14 +303,14 @@ class Run(OtherMember):
 
     def _run_member(self):
         while True:
-            self.handled, self.each_s = 0, 0.0  # another loop has measured nothing yet
+            self.handled, self.each_s = [], 0.0  # another loop has measured nothing yet
             try:
                 self.loop()
             except UnreadableRecord as error:
                 self._raised(error)
                 if not self._pass_over(error):
                     return
-            except (Boom, Interrupted) as error:
+            except (Boom, Interrupted, ListenerFailed) as error:
                 self._raised(error)
                 if isinstance(error, Boom) and not self.has_stores:
                     return
@@ -335,10 +343,3 @@ class Run(OtherMember):
 
     def _raised(self, error):
         self.raised.append((self.clock.monotonic(), error))
-
-    def _set_offsets(self):
-        """Set the offsets of the group that it does not have, as kafka-consumer-groups does."""
-        for number, log in self.cluster.parts.items():
-            at = self.cluster.committed.get((TOPIC, number), -1)
-            if not log.start_offset <= at <= log.end_offset:
-                self.cluster.committed[TopicPartition(TOPIC, number)] = log.start_offset

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from assignor import TaskStores
 from encoding import TaskId, TopicPartition
-from tests.assignor.adapters.contract.cluster import TOPIC
+from tests.assignor.adapters.contract.cluster import TOPIC, Boom
 from tests.assignor.adapters.reports.logs import COUNTING, COUNTS, GROUP
 from tests.assignor.embedding.state_stores.logs import Access
 
@@ -17,6 +17,23 @@ def tasks(partitions):
 
 class OtherMember:
     """What the rest of the group does, and what not every loop can do; part of a run."""
+
+    def set_offsets(self):
+        """Set the offsets of the group that it does not have, as kafka-consumer-groups does."""
+        for number, log in self.cluster.parts.items():
+            at = self.cluster.committed.get((TOPIC, number), -1)
+            if not log.start_offset <= at <= log.end_offset:
+                self.cluster.committed[TopicPartition(TOPIC, number)] = log.start_offset
+
+    def fail_listener(self):
+        """Have the listener of the tasks raise in the rebalance that this poll ends."""
+        self.assignor().driver.reporter.call_listener(self.fails)
+
+    def fails(self, *_):
+        """Raise, as a method of a listener or a callback."""
+        error = Boom("listener")
+        self.booms.append(error)
+        raise error
 
     def pause(self, number):
         """Fetch nothing of a partition."""
@@ -76,6 +93,8 @@ class OtherMember:
         for each in self.everything if self.commits_again and self.cluster.exists else ():
             log, at = self.cluster.parts[each.partition], self.cluster.committed.get(each, 0)
             behind = [(each.partition, n) for n in range(max(at, log.start_offset), log.end_offset)]
+            if self.is_over and all(self._at(*b) is None for b in behind):
+                continue  # markers behind a record that came with the last poll
             if behind and all(self._is_done(*b) and self._at(*b) not in unread for b in behind):
                 found[each] = at
         return found
@@ -87,7 +106,9 @@ class OtherMember:
                 self.broken.append(f"commit: {number} at {at} belongs to another member")
             log = self.cluster.parts[number]
             if self.shown.get(number) != self.cluster.incarnation:
-                continue  # no client can know yet
+                self.blind[number] = at  # no client can know yet
+                continue
+            self.blind.pop(number, None)
             if at == self.cluster.committed.get((TOPIC, number)):
                 continue  # as a member does that has begun there: it changes nothing
             if at > log.end_offset:
@@ -113,6 +134,14 @@ class OtherMember:
         found = self.cluster.values.items()
         self.skipped |= {v for v, (i, number, at) in found if i > 1 and at < ends[number]}
 
+    def skip_blind(self):
+        """Skip what a member that has ended has passed by a commit to a topic it did not know."""
+        for value, (incarnation, number, at) in self.cluster.values.items():
+            is_passed = incarnation == self.cluster.incarnation and at < self.blind.get(number, 0)
+            if is_passed and not self.has_stores:
+                self.skipped.add(value)
+        self.blind = {}
+
     # Other members
 
     def positions(self):
@@ -123,17 +152,21 @@ class OtherMember:
         """Process the partitions as another member of the same group, up to a record it cannot."""
         self.taken_over_s = self.clock.monotonic()
         with self._others_stores(partitions) as stores:
+            # Where the state has to be read from.
+            sought = {} if stores is None else stores.unread()
             for each in sorted(partitions):
                 log = self.cluster.parts[each.partition]
                 at = max(self.cluster.committed.get(each, 0), log.start_offset)
-                if not self.cluster.exists or at > log.end_offset:
-                    continue
-                records = self._readable(each.partition, at)
-                if stores is not None:
-                    self._process_all(stores, {each: records})
-                self.finished |= {record.value for record in records}
-                if records:
-                    self.cluster.committed[each] = records[-1].offset + 1
+                at = sought.pop(each, at)
+                while self.cluster.exists and at is not None and at <= log.end_offset:
+                    records = self._readable(each.partition, at)
+                    if stores is not None:
+                        self._process_all(stores, {each: records})
+                        sought |= stores.unread()
+                    self.finished |= {record.value for record in records}
+                    if records:
+                        self.cluster.committed[each] = records[-1].offset + 1
+                    at = sought.pop(each, None)
 
     def _others_stores(self, partitions):
         if not self.has_stores:
@@ -174,9 +207,11 @@ class OtherMember:
         with self._others_stores(self.everything) as stores:
             for task in tasks(self.everything):
                 counted |= dict(stores[task][COUNTS].items())
+        # Nobody can process them again.
+        lost = {value for value in self.unsure if self.cluster.may_be_gone(value)}
         for value in self.cluster.values:
             times = counted.get(value.decode(), 0)
-            wanted = value in self.finished - self.skipped
+            wanted = value in self.finished - self.skipped - lost
             if not wanted <= times <= 1 + (value in self.early):
                 self.broken.append(f"state: {value} counts {times} times")
 
