@@ -1,6 +1,6 @@
 """Orders joined with their customers, and queries over HTTP that any member answers.
 
-python -m system_tests.broker --port 9092 --topic customers:4 --topic orders:4 --topic bills:4
+rolling-bounce broker --port 9092 --topic customers:4 --topic orders:4 --topic bills:4
 python -m assignor.examples.orders --port 8001    # state/8001; and again with 8002
 python -m assignor.examples.orders --write customers ada '{"city": "London"}'
 python -m assignor.examples.orders --write orders ada '{"order": 1, "amount": 30}'

@@ -1,6 +1,6 @@
 """A word count with state that survives its process: start several members and kill one.
 
-    python -m system_tests.broker --port 9092 --topic words:4
+    rolling-bounce broker --port 9092 --topic words:4
     python -m assignor.examples.word_count --state-dir state/one    # and again with state/two
     python -m assignor.examples.word_count --say "to be or not to be"
 

@@ -1,6 +1,9 @@
-"""`python -m system_tests.broker`: runs an embedded broker until it is stopped."""
+"""`python -m system_tests.broker`: the command `rolling-bounce broker`."""
+
+import sys
 
 from assignor.interrupts import run_program
 
 if __name__ == "__main__":
-    run_program("system_tests.broker", "system_tests.broker.command")
+    sys.argv.insert(1, "broker")
+    run_program("rolling-bounce", "system_tests.cli.main")

@@ -38,6 +38,11 @@ class _RollingBounce(LazyGroup):
             "plan",
             "List the steps of an upgrade, their costs, and the rollback.",
         ),
+        "broker": Subcommand(
+            "system_tests.cli.broker",
+            "broker",
+            "Run a Kafka broker for tests, in memory or real, until Ctrl-C.",
+        ),
     }
 
 

@@ -84,9 +84,14 @@ class RealBroker:
         """Address for clients with a user name."""
         return self.servers("SASL_PLAINTEXT")
 
+    @property
+    def secured_servers(self) -> dict[str, str]:
+        """Addresses for clients with a user name, a certificate or both, by security protocol."""
+        return {name: f"{HOST}:{port}" for name, port in self._secured_ports.items()}
+
     def servers(self, security_protocol: str) -> str:
         """Return the address for clients of a security protocol that it has a listener for."""
-        return f"{HOST}:{({'PLAINTEXT': self.port} | self._secured_ports)[security_protocol]}"
+        return ({"PLAINTEXT": self.bootstrap_servers} | self.secured_servers)[security_protocol]
 
     @property
     def is_running(self) -> bool:

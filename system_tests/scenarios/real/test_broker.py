@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.errors import SaslAuthenticationFailedError
 
 from system_tests.errors import EnvironmentFailureError
 from system_tests.real import RealBroker, broker_release
@@ -63,7 +64,7 @@ def test_no_broker_outlives_a_parent_that_was_killed():
 
 @pytest.mark.usefixtures("alone")
 def test_the_command_serves_until_a_signal_and_leaves_nothing_behind(tmp_path):
-    command = "-m system_tests.broker --kafka 4 --port 0 --topic kept:3"
+    command = "-m system_tests.broker --kafka 4 --port 0 --topic kept:3 --user ann:secret"
     with subprocess.Popen(
         [sys.executable, *command.split()],
         stdout=subprocess.PIPE,
@@ -78,6 +79,21 @@ def test_the_command_serves_until_a_signal_and_leaves_nothing_behind(tmp_path):
         admin = KafkaAdminClient(bootstrap_servers=line.split()[-1])
         assert "kept" in admin.list_topics()
         admin.close()
+        secured = process.stdout.readline().split()
+        assert secured[-1] == "security.protocol=SASL_PLAINTEXT"
+        login = {
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "PLAIN",
+            "sasl_plain_username": "ann",
+            "sasl_plain_password": "secret",
+        }
+        admin = KafkaAdminClient(bootstrap_servers=secured[2], **login)
+        assert "kept" in admin.list_topics()
+        admin.close()
+        with pytest.raises(SaslAuthenticationFailedError):
+            KafkaAdminClient(
+                bootstrap_servers=secured[2], **login | {"sasl_plain_password": "wrong"}
+            ).list_topics()
         assert any(tmp_path.iterdir())
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=120) == 0

@@ -33,7 +33,7 @@ def run_without(absent, module, *arguments):
     ("absent", "module", "arguments", "extra"),
     [
         (["kafka"], "system_tests.cli.main", "live --from 3.1 --to native", "kafka"),
-        (["kafka"], "system_tests.broker.command", "--port 0", "kafka"),
+        (["kafka"], "system_tests.cli.main", "broker --port 0", "kafka"),
         (["kafka"], "assignor.cli", "inspect --bootstrap-server h:1 --all", "kafka"),
         (
             ["javaproperties"],

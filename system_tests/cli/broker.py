@@ -3,9 +3,12 @@
 import asyncio
 import json
 import logging
+import re
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -15,7 +18,7 @@ from assignor.cli.toolkit import absent_extra
 from assignor.interrupts import handle_interrupts
 from probing import ReleaseError
 from system_tests import broker as broker_package
-from system_tests.broker.config import TEST_COORDINATOR, BrokerConfig
+from system_tests.broker import TEST_COORDINATOR, BrokerConfig
 from system_tests.coordinator import CoordinatorConfig
 from system_tests.errors import EnvironmentFailureError
 
@@ -27,6 +30,7 @@ _OF_EMBEDDED = (
     "initial_rebalance_delay_ms",
     "verbose",
 )
+_OF_REAL = ("users", "key_store")
 
 
 def _parse_topics(
@@ -41,13 +45,29 @@ def _parse_topics(
     return topics
 
 
+def _parse_users(
+    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str]:
+    users: dict[str, str] = {}
+    for value in values:
+        name, _, password = value.partition(":")
+        if not re.fullmatch(r"[\w.-]+", name) or not re.fullmatch(r"[\w.-]+", password):
+            raise click.BadParameter(
+                f"{name!r} has no password, or one with other characters than letters, digits, "
+                "_, . and -; give NAME:PASSWORD"
+            )
+        users[name] = password
+    return users
+
+
 @click.command(
-    "system_tests.broker",
+    "broker",
     cls=Command,
     examples="""
-python -m PROGRAM --port 9092 --topic words:4 --topic counts:4
-python -m PROGRAM --port 0 --format json
-python -m PROGRAM --kafka 4.4 --topic words:4
+PROGRAM broker --port 9092 --topic words:4 --topic counts:4
+PROGRAM broker --port 0 --format json
+PROGRAM broker --kafka 4.4 --topic words:4
+PROGRAM broker --kafka 4.4 --user ann:secret --key-store broker.pem
 """,
     exits={0: "stopped by a signal", 3: "the port is in use, or no real broker starts"},
 )
@@ -84,8 +104,24 @@ python -m PROGRAM --kafka 4.4 --topic words:4
     help="How long the first rebalance of a group waits for more members.",
 )
 @click.option("--verbose", is_flag=True, help="Log group events to stderr.")
+@click.option(
+    "--user",
+    "users",
+    multiple=True,
+    metavar="NAME:PASSWORD",
+    callback=_parse_users,
+    help="With --kafka: a further listener for clients that log in (SASL/PLAIN); may be repeated. "
+    "The first user may do everything, the others nothing until kafka-acls.sh grants it.",
+)
+@click.option(
+    "--key-store",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --kafka: a PEM file with a key and its certificate, for a further listener with "
+    "TLS, which accepts clients with that certificate; with --user one more, for TLS and login.",
+)
 @format_option()
-def main(
+def broker(
     release: str | None,
     host: str,
     port: int,
@@ -95,6 +131,8 @@ def main(
     auto_create_topics: bool,
     initial_rebalance_delay_ms: int,
     verbose: bool,
+    users: dict[str, str],
+    key_store: Path | None,
     form: str,
 ) -> None:
     """Run a Kafka broker for tests and demos, in memory or real, until SIGTERM or SIGINT."""
@@ -105,8 +143,10 @@ def main(
             f"{nodes} nodes from port {port} on exceed port {_PORT_MAX}; take a lower port"
         )
     if release is not None:
-        _serve_real(release, port, topics, form)
+        _serve_real(release, topics, form, port=port, users=users, key_store=key_store)
         return
+    if unused := _given(_OF_REAL):
+        raise BadInput(f"{unused}: the embedded broker knows no login and no TLS; add --kafka 4.4")
     config = BrokerConfig(
         host=host,
         nodes=nodes,
@@ -138,31 +178,26 @@ async def _serve(config: BrokerConfig, form: str) -> None:
         loop.call_soon_threadsafe(stop.set)
 
     handle_interrupts(signal.SIGTERM, signal.SIGINT, first=end)
-    async with broker_package.EmbeddedBroker(config) as broker:
+    async with broker_package.EmbeddedBroker(config) as embedded:
         log = logging.getLogger("system_tests.broker")
-        broker.subscribe(lambda event: log.info("%s", event))
-        _announce(broker.bootstrap_servers, config.topics, form)
+        embedded.subscribe(lambda event: log.info("%s", event))
+        _announce(embedded.bootstrap_servers, config.topics, form)
         await stop.wait()
 
 
-def _serve_real(name: str, port: int, topics: Mapping[str, int], form: str) -> None:
-    context = click.get_current_context()
-    unused = [
-        option.opts[0]
-        for option in context.command.params
-        if option.name in _OF_EMBEDDED
-        and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
-    ]
-    if unused:
-        raise BadInput(f"--kafka has no use for {', '.join(unused)}, which are of the embedded one")
+def _serve_real(release: str, topics: Mapping[str, int], form: str, **options: Any) -> None:
+    if unused := _given(_OF_EMBEDDED):
+        raise BadInput(f"--kafka has no use for {unused}, which are of the embedded one")
     from system_tests.real import broker_release, serve_real_broker  # noqa: PLC0415 needs Java
 
     try:
         serve_real_broker(
-            broker_release(f"kafka:{name}"),
-            port=port,
+            broker_release(f"kafka:{release}"),
             topics=topics,
-            announce=lambda broker: _announce([broker.bootstrap_servers], topics, form),
+            announce=lambda real: _announce(
+                [real.bootstrap_servers], topics, form, real.secured_servers
+            ),
+            **options,
         )
     except ReleaseError as error:
         raise BadInput(str(error)) from error
@@ -170,9 +205,25 @@ def _serve_real(name: str, port: int, topics: Mapping[str, int], form: str) -> N
         raise EnvironmentFailed(str(error)) from error
 
 
-def _announce(servers: list[str], topics: Mapping[str, int], form: str) -> None:
+def _given(names: Collection[str]) -> str:
+    """The options among these that the command line has, as text."""
+    context = click.get_current_context()
+    return ", ".join(
+        option.opts[0]
+        for option in context.command.params
+        if option.name in names
+        and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+    )
+
+
+def _announce(
+    servers: list[str], topics: Mapping[str, int], form: str, secured: Mapping[str, str] = {}
+) -> None:
     if form == "json":
-        click.echo(json.dumps({"listening": servers, "topics": dict(topics)}))
+        found = {"listening": servers, "topics": dict(topics)}
+        click.echo(json.dumps(found | ({"secured": dict(secured)} if secured else {})))
     else:
         click.echo(f"listening on {','.join(servers)}")
+        for protocol, address in secured.items():
+            click.echo(f"listening on {address} with security.protocol={protocol}")
     sys.stdout.flush()
