@@ -127,7 +127,7 @@ def test_two_owners_count_only_if_they_last_longer_than_a_report_lags():
 @pytest.mark.parametrize(
     ("words", "status", "sentence"),
     [
-        ("--from 4.3", 2, "start a real one with --broker kafka:4.3"),
+        ("--from 4.3", 2, "start a real one with --broker kafka:4.4"),
         ("--from 4.3 --broker kafka:3.9", 1, "do not know the streams protocol"),
         ("--from 3.9 --broker kafka:4.3", 1, "bring them to 4.3 first"),
         ("--from 4.3 --broker kafka:4.3 --kill leader", 2, "has no use for --kill"),
