@@ -103,6 +103,14 @@ def test_the_upgrade_notes_of_4_4_are_rows_and_the_offsets_of_streams_members_to
     assert [(row.since, row.of) for row in rows] == [("4.4.0", "both")]
 
 
+def test_names_of_metrics_change_in_2_5_and_both_factories_of_join_stores_are_named():
+    """KafkaStreams of 2.4.1 takes METRICS_0100_TO_23; 2.5.0 reads built.in.metrics.version."""
+    assert has("2.4.1", "2.5.1", "metrics of threads")
+    assert has("2.4.1", "2.8", "metrics of threads")
+    assert not has("2.3.1", "2.4.1", "metrics of threads")
+    assert has("2.8", "3.0", "unless as() or withStoreName()")
+
+
 def test_a_row_concerns_paths_that_come_to_its_release_and_no_others():
     assert has("3.9.1", "4.0", "need Java 11")
     assert has("2.3.1", "4.3", "Java, 4.3.1 (since 4.0.0): members need Java 11")
