@@ -63,9 +63,15 @@ def _problem_of_series(name: str, tables: Mapping[str, Any]) -> str:
     return "" if name in tables["patches"] else f"{name!r} is not a series of [patches]"
 
 
+def _problem_of_only_in(row: dict[str, Any], _: Mapping[str, Any]) -> str:
+    series = row["since"].rpartition(".")[0]
+    only_in = row.get("only_in", series)
+    return "" if only_in == series else f"only_in {only_in!r} is not the series of {row['since']}"
+
+
 def _history(form: Form) -> Where:
     """Return the form of rows each of which holds until the next; the first for all before it."""
-    rows = rows_of(form, "since", rises=_order_of)
+    rows = rows_of(Where(form, _problem_of_only_in), "since", rises=_order_of)
 
     def problem_of(value: list[dict[str, Any]], tables: Mapping[str, Any]) -> str:
         series, patches = next(iter(tables["patches"].items()))

@@ -106,7 +106,15 @@ _STREAMS: Final = read_table(
     {"brokers": rows_of(_BROKERS, "since", rises=_RELEASE.index), "change": _ROWS},
 )
 
-_ANNOUNCED: Final[dict[str, Form]] = dict.fromkeys(("release", "what", "action", "source"), str)
+
+def _problem_of_announced(name: str, _: object) -> str:
+    return "" if data.parse_order(name) else f"{name!r} is not written as a release"
+
+
+_ANNOUNCED: Final[dict[str, Form]] = {
+    "release": Where(str, _problem_of_announced),
+    **dict.fromkeys(("what", "action", "source"), str),
+}
 _NEW: Final[dict[str, Form]] = {"release": _RELEASE, "what": str, "back": str, "source": str}
 _CHANGES: Final = read_table(
     _FILES,
