@@ -7,6 +7,7 @@ type, or a row that contradicts another is an error when the file is loaded, wit
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pkgutil import get_data
 from typing import Any, TypeAlias
 
@@ -62,6 +63,8 @@ def read_table(package: str, name: str, form: Mapping[str, Form]) -> dict[str, A
         tables = tomllib.loads(data.decode())
     except ValueError as error:  # of bytes that are not UTF-8 as well
         raise TableError(f"{path}: {error}") from error
+    except RecursionError as error:
+        raise TableError(f"{path}: values are nested too deeply") from error
     _check(tables, form, path, None)
     _check(tables, form, path, tables)
     return tables
@@ -158,6 +161,30 @@ def all_or_none(form: Form, *keys: str) -> Where:
             return ""
         given = next(key for key in keys if key in row)
         return f"key {lacking[0]!r} is missing, which a row with {given!r} needs"
+
+    return Where(form, problem_of)
+
+
+def ordered(form: Form, order: Callable[[Any], Any], *relations: str) -> Where:
+    """Return the form of a row whose values stand in an order, as far as it has them.
+
+    Args:
+        form: the form of the row.
+        order: of a value, or of each value of a list.
+        relations: as "since < until" or "first <= last", of keys.
+    """
+
+    def values(row: dict[str, Any], key: str) -> list[Any]:
+        found = row.get(key, [])
+        return found if isinstance(found, list) else [found]
+
+    def problem_of(row: dict[str, Any], _: Mapping[str, Any]) -> str:
+        for low, sign, high in map(str.split, relations):
+            for first, last in product(values(row, low), values(row, high)):
+                if order(last) < order(first) or (sign == "<" and order(last) == order(first)):
+                    wanted = "above" if sign == "<" else "at or above"
+                    return f"{high} {last!r} has to be {wanted} {low} {first!r}"
+        return ""
 
     return Where(form, problem_of)
 

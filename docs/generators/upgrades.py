@@ -69,10 +69,11 @@ without the change."""
 
 _NEWEST = """## The newest release
 
-Kafka {name}: what it changes, what it offers, what stays off until you turn it on, the way back.
+Kafka {series}, whose newest patch is {name}: what it changes, what it offers, what stays off until
+you turn it on, the way back. A row of a later patch than {series}.0 has `since`.
 `rolling-bounce plan --to {series}` names the rows that concern a path.
 
-| | what | below {name} | source |
+| | what | below {series} | source |
 | --- | --- | --- | --- |
 """
 _LATER = """### Later releases
@@ -156,15 +157,22 @@ def _newest(newest: Release) -> Iterator[str]:
     """Yield the section of the newest release: its rows of all tables, by kind."""
     yield _NEWEST.format(name=newest.name, series=newest.series)
     first = f"{newest.series}.0"
-    rows = [("new", row.what, row.back, row.source) for row in NEW if row.release == first]
+    patches = [release.name for release in RELEASES if release.series == newest.series]
+    rows = [
+        (f"new{_in_patch(row.release, first)}", row.what, row.back, row.source)
+        for row in NEW
+        if row.release in patches
+    ]
     for where, changes in (("", CHANGES), (": streams groups", STREAMS_CHANGES)):
         for change in changes:
-            if change.since == first:
-                kind = "changed, to do" if change.action else "changed, nothing to do"
-                kind = "off by default" if change.off_by_default else kind
-                what = "; ".join(filter(None, (change.what, change.action)))
-                back = "; ".join(filter(None, (change.back, change.back_action)))
-                rows.append((f"{kind}{where}", what, back, change.source))
+            begun = [since for since, _ in change.ranges if since in patches]
+            if not begun:
+                continue
+            kind = "changed, to do" if change.action else "changed, nothing to do"
+            kind = "off by default" if change.off_by_default else kind
+            what = "; ".join(filter(None, (change.what, change.action)))
+            back = "; ".join(filter(None, (change.back, change.back_action)))
+            rows.append((f"{kind}{_in_patch(begun[0], first)}{where}", what, back, change.source))
     start = find_release(first).order
     before = [release for release in RELEASES if release.order < start][-1]
     one_way = [row.what for row in one_way_formats_between(before, newest)]
@@ -175,6 +183,11 @@ def _newest(newest: Release) -> Iterator[str]:
     for row in sorted(rows, key=lambda row: order.index(row[0].partition(":")[0])):
         yield _cells(row)
     yield "\n"
+
+
+def _in_patch(release: str, first: str) -> str:
+    """Return the patch that has a row, unless it is the first one."""
+    return "" if release == first else f": since {release}"
 
 
 def _announced_row(row: Announced) -> str:

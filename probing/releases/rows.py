@@ -6,10 +6,20 @@ it accepts.) Each row of the file names its source.
 """
 
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import Any, Final, NamedTuple, TypeVar
 
 from probing.releases.behaviour import LeaderModel, MemberModel
-from probing.tables import Form, Where, all_or_none, known_in, of_length, read_table, rows_of
+from probing.tables import (
+    Form,
+    Where,
+    all_or_none,
+    known_in,
+    of_length,
+    ordered,
+    read_table,
+    rows_of,
+)
 
 _Model = TypeVar("_Model", LeaderModel, MemberModel)
 
@@ -19,6 +29,13 @@ def _order_of(name: str) -> tuple[int, ...] | None:
     parts = name.split(".")
     numbers = tuple(int(part) for part in parts if part.isascii() and part.isdigit())
     return numbers if ".".join(map(str, numbers)) == name else None
+
+
+def _last_of(name: str) -> tuple[float, ...]:
+    """Return where the last patch of a series stands, or a patch, in the order of releases."""
+    order = _order_of(name) or ()
+    is_series = len(order) < (4 if name.startswith("0.") else 3)
+    return (*order, inf) if is_series else order
 
 
 def _problem_of_patches(patches: Mapping[str, list[int]], _: Mapping[str, Any]) -> str:
@@ -46,9 +63,15 @@ def _problem_of_series(name: str, tables: Mapping[str, Any]) -> str:
     return "" if name in tables["patches"] else f"{name!r} is not a series of [patches]"
 
 
+def _problem_of_only_in(row: dict[str, Any], _: Mapping[str, Any]) -> str:
+    series = row["since"].rpartition(".")[0]
+    only_in = row.get("only_in", series)
+    return "" if only_in == series else f"only_in {only_in!r} is not the series of {row['since']}"
+
+
 def _history(form: Form) -> Where:
     """Return the form of rows each of which holds until the next; the first for all before it."""
-    rows = rows_of(form, "since", rises=_order_of)
+    rows = rows_of(Where(form, _problem_of_only_in), "since", rises=_order_of)
 
     def problem_of(value: list[dict[str, Any]], tables: Mapping[str, Any]) -> str:
         series, patches = next(iter(tables["patches"].items()))
@@ -113,12 +136,30 @@ RELEASE_TABLES: Final = read_table(
         ),
         "leader": _history({**_SINCE, "model": tuple(LeaderModel.__members__)}),
         "member": _history({**_SINCE, "model": tuple(MemberModel.__members__)}),
-        "upgrade_from": _history(all_or_none(_UPGRADE_FROM, "first", "last")),
-        "crashing_value": rows_of({**_CRASHING, "why": str, **_CLAIMED}, "since", "value"),
-        "format": rows_of(all_or_none(_FORMAT, "last_old_series", "honoured_since"), "name"),
+        "upgrade_from": _history(
+            ordered(
+                *(all_or_none(_UPGRADE_FROM, "first", "last"), _last_of),
+                *("first <= last", "last < since"),
+            )
+        ),
+        "crashing_value": rows_of(
+            ordered(
+                *({**_CRASHING, "why": str, **_CLAIMED}, _last_of),
+                *("since <= until_last", "value < since"),
+            ),
+            *("since", "value"),
+        ),
+        "format": rows_of(
+            ordered(
+                *(all_or_none(_FORMAT, "last_old_series", "honoured_since"), _last_of),
+                *("exists_since < changed_in", "changed_in < reads_former_since"),
+                *("last_old_series < changed_in", "changed_in <= honoured_since"),
+            ),
+            "name",
+        ),
         "one_way_format": rows_of(_CHANGED, "since", rises=_order_of),
         "former_answer": rows_of(_CHANGED, "since", rises=_order_of),
-        "issue": rows_of(_ISSUE, "id"),
+        "issue": rows_of(ordered(_ISSUE, _last_of, "since < fixed_in"), "id"),
     },
 )
 PATCHES_BY_SERIES: Final[dict[str, tuple[int, ...]]] = {

@@ -53,7 +53,8 @@ class UpgradePlan:
         traps: what makes the path a no go although rolling bounces are possible -> its warning.
         back_traps: the same of the ways back, without those of the path itself.
         way_out: how the traps are avoided, as an imperative; empty: there are none.
-        instead: the step that stops all members and needs no bridge; None: the path has no bridge.
+        instead: the step that stops all members and needs no bridge; None: the path has no
+            bridge, or Kafka's guide does not have this step for it.
         windows: when a JVM leader may fail a group with native members in it.
         bugs: known issues of the releases, with ids.
         changes: what else changes between the releases, each with its source.
@@ -175,15 +176,32 @@ def plan_of_way(
         traps=traps,
         back_traps=back_traps,
         way_out="; ".join(dict.fromkeys(note.way_out for note in notes if note.way_out)),
-        instead=(
-            offline_way(first, goal, (), uses).steps[0] if way.rolling and way.stops[1:-1] else None
-        ),
+        instead=_without_bridge(way, ends, uses),
         windows=window_sentences(old, new) if way.rolling else (),
         bugs=bug_sentences(way.stops, frozenset(uses)),
         changes=_changes(way, ends, uses, brokers),
         not_checked=NOT_CHECKED,
         brokers=own_brokers,
     )
+
+
+def _without_bridge(
+    way: Way, ends: tuple[Running, Running], uses: frozenset[Use]
+) -> PlanStep | None:
+    """Return the step that stops all members instead of a bridge; None: no bridge, or no such step.
+
+    The Streams guides of 4.2 and later have it from 0.11.0 on, the earlier ones from 0.10.0 on.
+    """
+    old, new = (end.release for end in ends)
+    is_bridged = way.rolling and bool(way.stops[1:-1])
+    is_of_guide = (
+        new.is_native
+        or new.order < find_release("4.2.0").order
+        or old.order >= find_release("0.11.0.0").order
+    )
+    if not is_bridged or not is_of_guide:
+        return None
+    return offline_way(*ends, (), uses).steps[0]
 
 
 def _prices_of_return(way: Way, backs: Sequence[Way]) -> tuple[int | None, int | None]:

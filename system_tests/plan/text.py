@@ -47,7 +47,7 @@ _LAST_MARKERS: Final = (
     ),
 )
 _BY_GUIDE: Final = (
-    " [Streams guide, offline upgrade: from 0.10.0 on up to 4.1, from 0.11.0 on in 4.3 and 4.4]"
+    " [Streams guide, offline upgrade: up to 4.1 from 0.10.0 on, to 4.2 and later from 0.11.0 on]"
 )
 _RESTARTED: Final = "bounce each member that this step has restarted,"
 

@@ -22,14 +22,14 @@ SAVED = {
 def test_the_message_about_a_wrong_release_is_the_one_of_the_command(tmp_path):
     file = tmp_path / "group.json"
     file.write_text(json.dumps(SAVED), encoding="utf-8")
-    words = ["plan", "--from", "3.1.2", "--to", "4.3", "--problem", str(file)]
+    words = ["plan", "--from", "3.1.2", "--to", "4.4", "--problem", str(file)]
     (quoted,) = re.findall(r"^\| `([^`]*of the group[^`]*)` \|", PAGE, re.MULTILINE)
     assert quoted in CliRunner().invoke(main, words).stderr
 
 
 def test_the_page_and_the_plan_wait_for_the_same():
     wait = "wait after each until the group is Stable and its lag has fallen"
-    plan = "\n".join(plan_lines(make_plan(find_release("2.3.1"), find_release("4.3"))))
+    plan = "\n".join(plan_lines(make_plan(find_release("2.3.1"), find_release("4.4"))))
     assert plan.count(wait) == 3
     steps = re.findall(r"^step \d: bounce .*", PAGE, re.MULTILINE)
     assert len(steps) == 3

@@ -1,7 +1,10 @@
 """docs/upgrades.md: each change is in one row, under the time at which it is dealt with."""
 
+from dataclasses import replace
+
+from docs.generators import upgrades
 from docs.generators.upgrades import render
-from probing import NEWEST_KAFKA, find_release
+from probing import NEWEST_KAFKA, RELEASES, find_release
 from system_tests.plan import CHANGES, NOT_CHECKED, NOT_REHEARSED, When
 from system_tests.plan.changes import NEW, STREAMS_CHANGES
 
@@ -33,17 +36,42 @@ def test_what_is_not_checked_and_not_rehearsed_is_listed():
         assert f"- {sentence}\n" in page
 
 
+def newest_section():
+    return render().split("## The newest release\n")[1].split("\n## ")[0]
+
+
+def rows_of(section):
+    return [line.split(" | ")[:2] for line in section.splitlines() if line.startswith("| ")][2:]
+
+
 def test_the_newest_release_has_a_row_for_each_of_its_changes_and_its_offers_and_the_way_back():
-    section = render().split("## The newest release\n")[1].split("\n## ")[0]
-    rows = [line.split(" | ")[:2] for line in section.splitlines() if line.startswith("| ")][2:]
-    first = f"{find_release(NEWEST_KAFKA).series}.0"
-    changes = [row for row in (*CHANGES, *STREAMS_CHANGES) if row.since == first]
-    offers = [row.what for row in NEW if row.release == first]
+    section = newest_section()
+    rows = rows_of(section)
+    newest = find_release(NEWEST_KAFKA)
+    patches = {release.name for release in RELEASES if release.series == newest.series}
+    begun = {row: {since for since, _ in row.ranges} for row in (*CHANGES, *STREAMS_CHANGES)}
+    changes = [row for row, releases in begun.items() if patches & releases]
+    offers = [row.what for row in NEW if row.release in patches]
+    assert f"Kafka {newest.series}, whose newest patch is {newest.name}: " in section
+    assert f"| below {newest.series} |" in section
     assert len(rows) == len(changes) + len(offers) + 1
     for kind, what in rows[:-1]:
         found = [row for row in changes if what.startswith(row.what)]
         if found and not found[0].off_by_default:
             assert ("nothing to do" in kind) is not bool(found[0].action)
         else:
-            assert kind == ("| off by default" if found else "| new")
+            assert kind.startswith("| off by default" if found else "| new")
     assert rows[-1][0] == "| way back"
+
+
+def test_rows_of_a_patch_of_the_newest_series_are_listed_with_the_patch(monkeypatch):
+    """With 4.3.1 as the newest: rows of 4.3.0, and those that only the patch has."""
+    (defect,) = (row for row in CHANGES if "KAFKA-20616" in row.source)
+    patched = replace(defect, since="4.3.1", until="", what="invented of the patch")
+    monkeypatch.setattr(upgrades, "NEWEST_KAFKA", "4.3.1")
+    monkeypatch.setattr(upgrades, "CHANGES", (*CHANGES, patched))
+    section = newest_section()
+    assert "Kafka 4.3, whose newest patch is 4.3.1: " in section
+    rows = {what: kind for kind, what in rows_of(section)}
+    assert rows[patched.what] == "| changed, nothing to do: since 4.3.1"
+    assert rows[defect.what] == "| changed, nothing to do"

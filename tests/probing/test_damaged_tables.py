@@ -1,6 +1,7 @@
 """Damage of any value of a file of facts is an error with file, row and key, or does no harm."""
 
 import copy
+import importlib
 import re
 import runpy
 import tomllib
@@ -17,6 +18,8 @@ from tests.probing.fact_files import FILES, ROOT
 OTHERS = {"probing/releases/experiments.toml", "system_tests/support/claims/claims.toml"}
 READERS = {name: reader for name, reader in FILES.items() if name not in OTHERS}
 FACTS = {name: tomllib.loads((ROOT / name).read_text(encoding="utf-8")) for name in READERS}
+for reader in FILES.values():  # with the facts: what loads with damaged ones stays in sys.modules
+    importlib.import_module(reader.removesuffix(".py").replace("/", "."))
 WRONG = (None, [], -7, " ", "2.7.x", [["4.1.0"]])
 
 
@@ -84,16 +87,33 @@ CONTRADICTIONS = [
     (RELEASES, "upgrade_from", {"since": "4.4.0"}, {"first": None}, "'first' is missing, which"),
     (RELEASES, "format", {"changed_in": "3.5.0"}, {"honoured_since": None}, "'honoured_since' is"),
     (RELEASES, "issue", {"id": "KAFKA-5037"}, {"fixed_in": []}, "[] has to have 1 or more values"),
+    (RELEASES, "issue", {"id": "KAFKA-5037"}, {"since": "2.1.0"}, "fixed_in '2.1.0' has to be ab"),
+    (RELEASES, "upgrade_from", {"since": "4.4.0"}, {"first": "4.4"}, "last '4.3' has to be at or"),
+    (RELEASES, "upgrade_from", {"since": "4.4.0"}, {"last": "4.4"}, "'4.4.0' has to be above last"),
+    (RELEASES, "member", {"since": "2.3.1"}, {"only_in": "2.2"}, "is not the series of 2.3.1"),
+    (RELEASES, "format", {"use": "fk-join"}, {"exists_since": "3.3.0"}, "changed_in '3.3.0' has"),
+    (RELEASES, "format", {"use": "ktable"}, {"last_old_series": "3.5"}, "changed_in '3.5.0' has"),
+    (RELEASES, "crashing_value", {}, {"until_last": "3.4.1"}, "until_last '3.4.1' has to be at"),
     (RELEASES, "issue", {"id": "KAFKA-5037"}, {"id": "KAFKA-6054"}, "repeats id of row 1"),
     (RELEASES, "issue", {"id": "KAFKA-5037"}, {"source": " "}, "of type str, and not blank"),
     (RELEASES, "leader", {"since": "2.7.0"}, {"since": "2.6.0"}, "repeats since of row 11"),
-    (RELEASES, "upgrade_from", {"since": "4.4.0"}, {"since": "4.2.0"}, "repeats since"),
-    (RELEASES, "upgrade_from", {"since": "4.4.0"}, {"since": "3.0.0"}, "is not above that of the"),
+    (
+        RELEASES,
+        "upgrade_from",
+        {"since": "4.4.0"},
+        {"since": "4.2.0", "last": "4.1"},
+        "repeats since",
+    ),
+    (RELEASES, "upgrade_from", {"since": "4.4.0"}, {"since": "3.0.0", "last": "2.8"}, "not above"),
     (RELEASES, "member", {"since": "0.10.0.0"}, {"since": "0.10.0.1"}, "start at 0.10.0.0"),
     (CHANGES, "change", {"since": "3.2.0"}, {"also": [["4.1.0"]]}, "has to have 2 values"),
     (CHANGES, "change", {"since": "4.1.0"}, {"until": "4.1.0"}, "on ends before it begins, with"),
     (CHANGES, "change", {"since": "3.2.0"}, {"also": [["3.1.1", ""]]}, "'3.2.0' on begins before"),
     (CHANGES, "change", {"since": "3.2.0"}, {"also": [["", "3.1.1"]]}, "'' on begins before the"),
+    (CHANGES, "change", {"since": "3.2.0"}, {"with_brokers": ["2.8.0", "2.1.0"]}, "'2.1.0'"),
+    (CHANGES, "change", {"since": "3.2.0"}, {"uses": ["eos"]}, "uses and unless have 'eos'"),
+    (CHANGES, "change", {"from_below": "2.4.0"}, {"from_below": "4.1.0"}, "since '4.0.0' has to"),
+    (CHANGES, "announced", {}, {"release": "soon"}, "'soon' is not written as a release"),
     (CHANGES, "announced", {}, {"source": "\t"}, "announced, row 1 (release 4.5), source: "),
     (STREAMS, "brokers", {"since": "4.4.0"}, {"since": "4.2.2"}, "is not above that of the row"),
     (STREAMS, "brokers", {"since": "4.4.0"}, {"assignor": "stick"}, "has to be one of sticky"),

@@ -42,6 +42,7 @@ def test_a_file_that_has_its_form_is_returned_as_it_is(read_text):
         (GOOD.replace("2.1.0", "2.10"), "since: '2.10' has to be one of 2.0.0, 2.1.0"),
         (GOOD.replace("[row]", "[rows]"), "facts.toml: unknown key 'rows'; choose from row"),
         ("", "facts.toml: key 'row' is missing"),
+        (f"row = {'[' * 9_999}{']' * 9_999}", "facts.toml: values are nested too deeply"),
         ("[[row]]\nsince = oops", "facts.toml: Invalid value (at line 2, column 9)"),
     ],
 )

@@ -1,10 +1,11 @@
 """All changes, from `changes.toml` and `streams.toml`, and what no plan checks."""
 
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from probing import Release, ReleaseError, find_release
 from probing import releases as data
-from probing.tables import Form, Where, of_length, read_table, rows_of
+from probing.tables import Form, Where, of_length, ordered, read_table, rows_of
 from probing.upgrades import seen_with
 from system_tests.plan.changes.model import Of, ReleaseChange, Subject, When, Work
 from system_tests.plan.uses import Use
@@ -73,28 +74,47 @@ _BROKERS: Final[dict[str, Form]] = {
 }
 
 
-def _problem_of_ranges(row: dict[str, Any], _: object) -> str:
-    """Return which range of a row ends before it begins, or begins before another one ends."""
+def _problem_of_change(row: dict[str, Any], _: object) -> str:
+    """Return which range of a row ends before it begins or has a part of another one, and the like.
+
+    A row that concerns a feature has an effect with it.
+    """
     position = _NO_RELEASE.index  # of no release 0
-    ranges = [(row["since"], row.get("until", "")), *row.get("also", ())]
-    earliest = 1
-    for since, until in sorted(ranges, key=lambda ends: position(ends[0])):
-        if position(since) < earliest:
-            return f"the range from {since!r} on begins before the one before it ends"
-        earliest = position(until) or len(_NO_RELEASE)
-        if earliest <= position(since):
+    brokers = [row["with_brokers"]] if "with_brokers" in row else []
+    ranges = sorted(
+        [(row["since"], row.get("until", "")), *row.get("also", ())],
+        key=lambda ends: position(ends[0]),
+    )
+    for since, until in (*ranges, *brokers):
+        if until and position(until) <= position(since):
             return f"the range from {since!r} on ends before it begins, with {until!r}"
+    for (_, until), (since, _) in pairwise([("", _RELEASE[0]), *ranges]):
+        if position(since) < (position(until) or len(_NO_RELEASE)):
+            return f"the range from {since!r} on begins before the one before it ends"
+    if both := sorted({*row.get("uses", ())} & {*row.get("unless", ())}):
+        return f"uses and unless have {both[0]!r}"
     return ""
 
 
-_ROWS: Final = rows_of(Where(_CHANGE, _problem_of_ranges), "since", "subject", "what")
+_ROWS: Final = rows_of(
+    Where(ordered(_CHANGE, _RELEASE.index, "from_below <= since"), _problem_of_change),
+    *("since", "subject", "what"),
+)
 _STREAMS: Final = read_table(
     _FILES,
     "streams.toml",
     {"brokers": rows_of(_BROKERS, "since", rises=_RELEASE.index), "change": _ROWS},
 )
 
-_ANNOUNCED: Final[dict[str, Form]] = dict.fromkeys(("release", "what", "action", "source"), str)
+
+def _problem_of_announced(name: str, _: object) -> str:
+    return "" if data.parse_order(name) else f"{name!r} is not written as a release"
+
+
+_ANNOUNCED: Final[dict[str, Form]] = {
+    "release": Where(str, _problem_of_announced),
+    **dict.fromkeys(("what", "action", "source"), str),
+}
 _NEW: Final[dict[str, Form]] = {"release": _RELEASE, "what": str, "back": str, "source": str}
 _CHANGES: Final = read_table(
     _FILES,

@@ -1,8 +1,8 @@
 """What a new release of Kafka, or a new version, still lacks: the steps of docs/extending.md.
 
 `python -m tests.probing.releases.guide` prints each open step, a line each, with `--json` as an
-object. `test_guide.py` fails for each, and `test_walk.py` walks them in a copy of the sources with
-an invented release.
+object, and exits with 1 if there is one. `test_guide.py` fails for each, and `test_walk.py` walks
+them in a copy of the sources with an invented release.
 """
 
 import json
@@ -15,7 +15,7 @@ from encoding import KAFKA_VERSIONS, Subscription
 from encoding.kafka.subscription import AS_READ
 from probing import NEWEST_KAFKA, RELEASES, find_release
 from probing.features import KAFKA_RELEASES
-from probing.releases.rows import LATEST_VERSION_SINCE, READ, RELEASE_TABLES
+from probing.releases.rows import LATEST_VERSION_SINCE, READ, RELEASE_TABLES, TRUNK
 from probing.versions import START_VERSION
 from system_tests.matrix import all_pairs, kip268_pairs, read_verdicts
 from system_tests.plan.changes import CHANGES, NEW, STREAMS_BROKERS, STREAMS_CHANGES
@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[3]
 VERDICTS = ROOT / "tests/system_tests/matrix/upgrades.json"
 NEWEST = find_release(NEWEST_KAFKA)
 SERIES = list(dict.fromkeys(release.series for release in RELEASES if not release.is_native))
+PAGES = ("Streams guide", "upgrade notes")  # of Kafka, which have a section for each series
 WRITTEN = [version for _, version, _ in LATEST_VERSION_SINCE]
 
 
@@ -60,20 +61,28 @@ def streams_groups():
     return ""
 
 
-def changes():
-    rows = [pair for row in (*CHANGES, *STREAMS_CHANGES) for pair in row.ranges]
+def problem_of_read(name, row):
+    """What is wrong with the row of a release that was read, or ""."""
+    rows = [pair for change in (*CHANGES, *STREAMS_CHANGES) for pair in change.ranges]
     changed = {name for pair in rows for name in pair} | {row.release for row in NEW}
-    for name in CURRENT:
-        if name not in READ:
-            return (
-                f"[[read]] {name} in probing/releases/releases.toml: what was read to find its"
-                " changes (Kafka's upgrade notes and Streams guide, ConfigDef of its jars); each is"
-                " a [[change]] in system_tests/plan/changes/changes.toml, and [[one_way_format]]"
-                " what earlier releases cannot open; nothing = true if there is none"
-            )
-        if (name in changed) is READ[name].get("nothing", False):
-            return f"[[read]] {name}: nothing = true if no [[change]] has {name}, and only then"
+    lacking = [page for page in PAGES if page not in row["source"]]
+    if name.endswith(".0") and lacking:
+        return f"[[read]] {name}: source names Kafka's {lacking[0]}, once it is read"
+    if (name in changed) is row.get("nothing", False):
+        return f"[[read]] {name}: nothing = true if no [[change]] has {name}, and only then"
     return ""
+
+
+def changes():
+    if lacking := [name for name in CURRENT if name not in READ]:
+        return (
+            f"[[read]] {lacking[0]} in probing/releases/releases.toml: what was read to find its"
+            " changes (Kafka's upgrade notes and Streams guide, ConfigDef of its jars); each is"
+            " a [[change]] in system_tests/plan/changes/changes.toml, and [[one_way_format]]"
+            " what earlier releases cannot open; nothing = true if there is none"
+        )
+    problems = (problem_of_read(name, row) for name, row in READ.items() if name != TRUNK)
+    return next(filter(None, problems), "")
 
 
 def versions():
@@ -192,7 +201,7 @@ def main(arguments):
     lines = [f"{name}: {sentence}" for name, sentence in missing.items()]
     text = json.dumps(missing) if "--json" in arguments else "\n".join(lines)
     print(text or f"nothing of {NEWEST.name} is missing")  # noqa: T201
-    return 0
+    return 1 if missing else 0
 
 
 if __name__ == "__main__":

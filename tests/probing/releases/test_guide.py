@@ -27,22 +27,42 @@ def test_the_page_names_every_step():
 def test_the_guide_prints_a_line_for_each_missing_step_and_an_object_on_request(
     capsys, monkeypatch
 ):
-    guide.main([])
+    def done():
+        return ""
+
+    def lacking():
+        return "do it"
+
+    monkeypatch.setattr(guide, "STEPS", (done,))
+    assert guide.main([]) == 0
     assert capsys.readouterr().out == f"nothing of {guide.NEWEST.name} is missing\n"
-    rows = {name: row for name, row in guide.READ.items() if name != guide.NEWEST.name}
-    monkeypatch.setattr(guide, "READ", rows)
-    guide.main([])
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith(f"changes: [[read]] {guide.NEWEST.name} in probing/releases/")
-    guide.main(["--json"])
-    assert [*json.loads(capsys.readouterr().out)] == ["changes"]
+    monkeypatch.setattr(guide, "STEPS", (done, lacking))
+    assert guide.main([]) == guide.main(["--json"]) == 1
+    text, document = capsys.readouterr().out.splitlines()
+    assert text == "lacking: do it"
+    assert json.loads(document) == {"lacking": "do it"}
 
 
-def test_a_release_is_read_with_nothing_if_no_change_has_it_and_only_then(monkeypatch):
-    last = guide.READ[guide.NEWEST.name]
-    wrong = {**last, "nothing": not last.get("nothing", False)}
-    monkeypatch.setitem(guide.READ, guide.NEWEST.name, wrong)
-    assert "only then" in guide.changes()
+def test_a_release_that_was_not_read_is_a_missing_step(monkeypatch):
+    monkeypatch.setattr(guide, "READ", {})
+    assert guide.changes().startswith(f"[[read]] {guide.CURRENT[0]} in probing/releases/")
+
+
+READ_ROWS = [(name, row) for name, row in guide.READ.items() if name != guide.TRUNK]
+
+
+@pytest.mark.parametrize(("name", "row"), READ_ROWS, ids=dict(READ_ROWS))
+def test_a_release_is_read_with_nothing_if_no_change_has_it_and_only_then(name, row):
+    assert guide.problem_of_read(name, row) == ""
+    wrong = {**row, "nothing": not row.get("nothing", False)}
+    assert "only then" in guide.problem_of_read(name, wrong)
+
+
+@pytest.mark.parametrize("page", guide.PAGES)
+def test_the_first_release_of_a_series_is_read_with_each_page_of_kafka(page):
+    name, row = next(pair for pair in READ_ROWS if pair[0].endswith(".0"))
+    lacking = {**row, "source": row["source"].replace(page, "")}
+    assert f"source names Kafka's {page}" in guide.problem_of_read(name, lacking)
 
 
 def test_vectors_of_a_release_without_jars_end_with_a_sentence(monkeypatch):

@@ -101,15 +101,17 @@ class Walk:
 
     def missing(self):
         done = self.run("-m", "tests.probing.releases.guide", "--json")
-        assert not done.returncode, done.stderr
-        return json.loads(done.stdout)
+        missing = json.loads(done.stdout)
+        assert done.returncode == bool(missing), done.stderr
+        return missing
 
     def failing(self):
-        """The steps whose test fails."""
+        """The steps whose test fails, and the names of other tests of the guide that fail."""
         test = "tests/probing/releases/test_guide.py"
         done = self.run("-m", "pytest", "-q", "-n", "0", "-rf", "-p", "no:cacheprovider", test)
         assert done.returncode in (0, 1), done.stdout
-        return set(re.findall(r"^FAILED .*?missing\[(\w+)\]", done.stdout, re.MULTILINE))
+        names = re.findall(r"^(?:FAILED|ERROR) .*?::(\w+)(?:\[(\w+)\])?", done.stdout, re.MULTILINE)
+        return {step if test.endswith("_is_missing") else test for test, step in names}
 
     def check_others(self):
         """All that knows the release's rows passes, and no result of a planted fault changes."""
@@ -165,7 +167,7 @@ READ_ENDS = "# The first release that writes"
 
 def read_row(name):
     """What a person notes of a release that changes nothing else."""
-    keys = 'date = "2030-01-01"\nnothing = true\nsource = "invented"\n\n'
+    keys = 'date = "2030-01-01"\nnothing = true\nsource = "Streams guide, upgrade notes"\n\n'
     return f'[[read]]\nrelease = "{name}"\n{keys}'
 
 

@@ -95,6 +95,22 @@ def test_a_label_names_the_release_of_the_path_and_the_one_that_made_the_change(
     assert has("2.7.0", "2.7.2", "behaviour, 2.7.2 (since 2.7.1): two processes on one host")
 
 
+def test_the_upgrade_notes_of_4_4_are_rows_and_the_offsets_of_streams_members_too():
+    for words in ("more than 1,000,000 elements", "Java's default type", "KIP-1321"):
+        assert has("4.3", "4.4.0", words)
+        assert not has("4.2", "4.3", words)
+    rows = [row for row in STREAMS_CHANGES if "KAFKA-20719" in row.source]
+    assert [(row.since, row.of) for row in rows] == [("4.4.0", "both")]
+
+
+def test_names_of_metrics_change_in_2_5_and_both_factories_of_join_stores_are_named():
+    """KafkaStreams of 2.4.1 takes METRICS_0100_TO_23; 2.5.0 reads built.in.metrics.version."""
+    assert has("2.4.1", "2.5.1", "metrics of threads")
+    assert has("2.4.1", "2.8", "metrics of threads")
+    assert not has("2.3.1", "2.4.1", "metrics of threads")
+    assert has("2.8", "3.0", "unless as() or withStoreName()")
+
+
 def test_a_row_concerns_paths_that_come_to_its_release_and_no_others():
     assert has("3.9.1", "4.0", "need Java 11")
     assert has("2.3.1", "4.3", "Java, 4.3.1 (since 4.0.0): members need Java 11")
@@ -274,7 +290,7 @@ SOURCES = {
     "4.5": ["KAFKA-20464", "Streams guide"],
     "5.0": [
         *("KIP-1274", "KIP-1237", "StreamsConfig", "KIP-1244", "KIP-1153", "KIP-1195"),
-        *("KAFKA-16337", "KIP-1120"),
+        *("KAFKA-16337", "KIP-1120", "KIP-1301"),
     ],
 }
 LATER = [release for release in SOURCES if release in {row.release for row in ANNOUNCED}]

@@ -102,6 +102,16 @@ def test_a_path_over_a_bridge_has_the_step_without_it():
         assert f"wait until the group is Empty, {started}{more}; " in line
         assert "3.9.2 is not needed [1]" in line
     assert "or without a bridge" not in "\n".join(lines_of("--from 3.9 --to 4.4"))
+    for old, new, is_of_guide in (
+        ("0.10.2.2", "4.1", True),
+        ("0.10.0.0", "4.4", False),
+        ("0.10.2.2", "4.2", False),
+        ("0.11.0.0", "4.2", True),
+    ):
+        text = "\n".join(lines_of(f"--from {old} --to {new}"))
+        assert "over the bridge" in text
+        assert ("or without a bridge" in text) is is_of_guide
+        assert ("to 4.2 and later from 0.11.0 on" in text) is is_of_guide
     way_out = lines_of("--from 2.3.0 --to 3.9")[2]
     assert way_out == "  way out: bounce to 2.3.1 first, which also writes version 4"
 
