@@ -155,7 +155,7 @@ def plan_of_way(
         for step, back, before in zip(way.steps, backs, ran, strict=False)
     )
     no_return, restores_from = _prices_of_return(way, backs)
-    own_brokers = None if brokers is None else brokers_of(brokers, way.stops, uses)
+    own_brokers = None if brokers is None else brokers_of(brokers, ran, uses)
     notes = notes_of(way, uses, threads=threads, brokers=own_brokers)
     traps = traps_of(notes)
     undone = traps_of(note for back in backs for note in notes_of(back, uses, threads=threads))
