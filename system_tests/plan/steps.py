@@ -145,10 +145,7 @@ def plan_of_way(
     Args:
         way: the way.
         ends: what the group runs before and after it.
-        uses: features that the application uses.
-        threads: stream threads in each process.
-        subtopologies: of the application; 0: their number is not known.
-        brokers: release of the brokers; None: not known.
+        uses, threads, subtopologies, brokers: as of `make_plan`.
 
     Raises:
         ReleaseError: `brokers` is not a release of Kafka.
