@@ -145,7 +145,10 @@ def plan_of_way(
     Args:
         way: the way.
         ends: what the group runs before and after it.
-        uses, threads, subtopologies, brokers: as of `make_plan`.
+        uses: features that the application uses.
+        threads: stream threads in each process.
+        subtopologies: of the application; 0: their number is not known.
+        brokers: release of the brokers; None: not known.
 
     Raises:
         ReleaseError: `brokers` is not a release of Kafka.
@@ -181,15 +184,19 @@ def plan_of_way(
         traps=traps,
         back_traps=back_traps,
         way_out="; ".join(dict.fromkeys(note.way_out for note in notes if note.way_out)),
-        instead=(
-            offline_way(first, goal, (), uses).steps[0] if way.rolling and way.stops[1:-1] else None
-        ),
+        instead=_instead(way, ends, uses),
         windows=window_sentences(old, new) if way.rolling else (),
         bugs=bug_sentences(way.stops, frozenset(uses)),
         changes=_changes(way, ends, uses, brokers),
         not_checked=NOT_CHECKED,
         brokers=own_brokers,
     )
+
+
+def _instead(way: Way, ends: tuple[Running, Running], uses: frozenset[Use]) -> PlanStep | None:
+    """Return the step that stops all members, of a way over a bridge; None: it has none."""
+    is_over_bridge = way.rolling and way.stops[1:-1]
+    return offline_way(*ends, (), uses).steps[0] if is_over_bridge else None
 
 
 def _prices_of_return(way: Way, backs: Sequence[Way]) -> tuple[int | None, int | None]:

@@ -92,6 +92,35 @@ def ownership_pauses(
     return tuple(found)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiredSession:
+    """A static member that came back after its session had expired; times in ms."""
+
+    member: str
+    down_ms: float
+    session_ms: float
+
+    def __str__(self) -> str:
+        """Return what happened, as a clause."""
+        return (
+            f"{self.member} was down for {self.down_ms:.0f} ms, so its session of"
+            f" {self.session_ms:.0f} ms expired"
+        )
+
+
+def expired_sessions(reports: Sequence[Report], terms: PauseTerms) -> list[ExpiredSession]:
+    """Return the static members whose sessions expired while they restarted, the longest first."""
+    joins = {who: seen.joins for who, seen in _histories(reports).items() if seen.joins}
+    found = [
+        ExpiredSession(member=member, down_ms=down_ms, session_ms=terms.session_ms)
+        for (member, incarnation), ended_ms in terms.ended_ms.items()
+        if terms.static and (member, incarnation + 1) in joins
+        for down_ms in [joins[member, incarnation + 1][0] - ended_ms]
+        if down_ms > terms.session_ms
+    ]
+    return sorted(found, key=lambda restart: -restart.down_ms)
+
+
 def settled_ms(reports: Sequence[Report], generation: int) -> float:
     """Return when the last member first took its assignment of a generation; 0: none did.
 
