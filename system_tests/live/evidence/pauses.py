@@ -92,33 +92,18 @@ def ownership_pauses(
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpiredSession:
-    """A static member that came back after its session had expired; times in ms."""
+def expired_sessions(reports: Sequence[Report], terms: PauseTerms) -> dict[str, float]:
+    """Return static members whose sessions expired in a restart -> ms without them, longest first.
 
-    member: str
-    down_ms: float
-    session_ms: float
-
-    def __str__(self) -> str:
-        """Return what happened, as a clause."""
-        return (
-            f"{self.member} was down for {self.down_ms:.0f} ms, so its session of"
-            f" {self.session_ms:.0f} ms expired"
-        )
-
-
-def expired_sessions(reports: Sequence[Report], terms: PauseTerms) -> list[ExpiredSession]:
-    """Return the static members whose sessions expired while they restarted, the longest first."""
+    Of a member that this happened to more than once, the longest time counts.
+    """
     joins = {who: seen.joins for who, seen in _histories(reports).items() if seen.joins}
-    found = [
-        ExpiredSession(member=member, down_ms=down_ms, session_ms=terms.session_ms)
-        for (member, incarnation), ended_ms in terms.ended_ms.items()
-        if terms.static and (member, incarnation + 1) in joins
-        for down_ms in [joins[member, incarnation + 1][0] - ended_ms]
-        if down_ms > terms.session_ms
-    ]
-    return sorted(found, key=lambda restart: -restart.down_ms)
+    found: dict[str, float] = {}
+    for (member, incarnation), ended_ms in terms.ended_ms.items():
+        back_ms = joins.get((member, incarnation + 1), (ended_ms,))[0]
+        if terms.static and back_ms - ended_ms > terms.session_ms:
+            found[member] = max(back_ms - ended_ms, found.get(member, 0.0))
+    return dict(sorted(found.items(), key=lambda row: -row[1]))
 
 
 def settled_ms(reports: Sequence[Report], generation: int) -> float:

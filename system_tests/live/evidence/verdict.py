@@ -5,7 +5,7 @@ probing (the last version, the number of rebalances), the last one how long proc
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from system_tests.live.events import Report
 from system_tests.live.evidence.ownership import Incarnation, double_ownerships, ownership_intervals
@@ -267,12 +267,12 @@ def check_pauses(evidence: Evidence) -> Check:
         from_ms=settled_ms(evidence.reports, evidence.first_generation),
     )
     longest = longest_pause(unowned)
-    expired = [] if terms is None else expired_sessions(evidence.reports, terms)
+    expired = {} if terms is None else expired_sessions(evidence.reports, terms)
     numbers = {
         "worst_ms": None if worst is None else round(worst.pause_ms, 1),
         "bound_ms": bound,
         "owned_ms": None if slowest is None else round(slowest.owned_ms, 1),
-        "expired": [asdict(restart) for restart in expired],
+        "expired_ms": {member: round(ms, 1) for member, ms in expired.items()},
         "by_partition_ms": by_partition,
         "longest": pause_numbers(longest),
         "beyond": sum(not pause.is_within for pause in unowned),
@@ -284,7 +284,9 @@ def check_pauses(evidence: Evidence) -> Check:
     sentence = "no partition paused" if longest is None else str(longest)
     sentence += f"; a written record waited at most {worst.pause_ms:.0f} ms"
     sentence += f" (partition {worst.partition})"
-    sentence += "".join(f"; {restart}" for restart in expired)
+    if terms is not None and expired:
+        down = ", ".join(f"{member} was down for {ms:.0f} ms" for member, ms in expired.items())
+        sentence += f"; sessions of {terms.session_ms:.0f} ms expired: {down}"
     is_late = bound is not None and slowest.owned_ms > bound
     if is_late:
         sentence += (
