@@ -145,7 +145,7 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
         ),
         (When.STEP, changes_when(made.changes, When.STEP)),
         (When.AFTER, changes_when(made.changes, When.AFTER)),
-        ("what to know of a rehearsal (try)", rehearsal_notes(made, group)),
+        ("about the commands after try", rehearsal_notes(made, group)),
         ("not rehearsed by rolling-bounce live", not_rehearsed(made)),
         ("not checked", made.not_checked if made.steps else ()),
         ("native members beside JVM members", made.windows),

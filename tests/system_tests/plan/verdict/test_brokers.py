@@ -104,6 +104,14 @@ def test_the_check_of_the_cluster_concerns_brokers_of_4_4_and_the_rehearsal_has_
     assert check in plan("--from 3.9 --to 4.4").stdout
 
 
+def test_what_only_concerns_older_brokers_is_left_out_with_newer_ones():
+    row = "the default -1 of replication.factor needs brokers of 2.4 or later"
+    for brokers, has_row in (("", True), (" --brokers 2.3", True), (" --brokers 2.4", False)):
+        shown = plan(f"--from 2.8 --to 3.9{brokers}").stdout
+        assert (row in shown) is has_row
+        assert "replication.factor of internal topics is -1" in shown
+
+
 def test_wrong_brokers_end_with_2_and_json_names_the_given_ones():
     for name in ("native", "9.9", "x"):
         assert plan(f"--from 3.9 --to 4.4 --brokers {name}").exit_code == 2
