@@ -83,10 +83,12 @@ def test_a_page_is_small_and_asks_for_nothing(page):
 
 
 def test_a_narrow_screen_has_each_cell_of_a_step_under_its_head(page):
-    heads = re.findall(r'<td data-head="(.*?)">', page)
+    table, *_ = re.findall(r'<table class="steps">.*?</table>', page)
+    heads = re.findall(r'<td data-head="(.*?)">', table)
     assert heads[:5] == re.findall(r'<th style="width:\d+%">([^<]+)</th>', page)
     assert len(heads) == 3 * 5
     assert "content:attr(data-head)" in page
+    assert '<td data-head="what to do">' in page
 
 
 def test_a_page_without_costs_names_no_group_that_nothing_is_simulated_with():
