@@ -160,6 +160,10 @@ def test_a_session_that_expired_in_a_restart_is_named_with_the_time_without_the_
     expired = "; sessions of 100 ms expired: b was down for 105 ms"
     assert expired in sentence(with_late_start(owned_ms=5), "pauses")
     assert "expired" not in sentence(PASSING, "pauses")
+    evidence = with_late_start(owned_ms=5)
+    for changes in ({"static": False}, {"session_ms": 105}):
+        other = replace(evidence, pause_terms=replace(evidence.pause_terms, **changes))
+        assert "expired" not in sentence(other, "pauses")
 
 
 def test_an_experiment_without_records_proves_nothing():
