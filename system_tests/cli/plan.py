@@ -235,6 +235,7 @@ def _print_plan(given: dict[str, Any], saved: SavedGroup | None, uses: frozenset
         find_release(given["new"]),
         uses,
         threads=group.threads,
+        subtopologies=group.subtopologies,
         brokers=find_release(given["brokers"]) if given["brokers"] else None,
     )
     check_group(made, group)

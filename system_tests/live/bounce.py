@@ -316,8 +316,6 @@ class LiveBounce:
     def _evidence(self, first_generation: int, bounced: Bounced, last: LastState) -> Evidence:
         options, members = self._options, self._members
         is_offline = options.switches.offline
-        lapse = options.outlasts_sessions or any(stage.expires for stage in self._plan.stages)
-        sessions = 1 + (_SESSIONS_PER_CRASH if members.crashed or lapse else 0)
         return Evidence(
             reports=tuple(members.reports),
             written_ms=self._producer.written_ms(),
@@ -332,7 +330,6 @@ class LiveBounce:
             version_bound=version_bound(
                 members=options.members, rounds=len(self._plan.stages) + options.take_back
             ),
-            pause_bound_ms=None if is_offline else float(options.session_timeout_ms * sessions),
             pause_terms=None if is_offline else self._pause_terms(bounced),
             until_ms=monotonic() * 1000,
             quarantined=bounced.foreign_done if options.garbage else None,

@@ -144,11 +144,6 @@ class LiveOptions:
     )
     quiet_ms: float = 300.0
 
-    @property
-    def outlasts_sessions(self) -> bool:
-        """Whether the sessions of static members expire because they are down for so long."""
-        return self.switches.static and self.restart_ms > self.session_timeout_ms
-
 
 _Conflict = tuple[Callable[[LiveOptions, bool], bool], str]
 # Each row: whether the options conflict, given whether the path ends at a native release.

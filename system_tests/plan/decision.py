@@ -1,12 +1,13 @@
 """The verdict of a plan, the same in text, JSON, the report and the table of many groups."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from probing import Direction
 from system_tests.plan.cost import StepCost
 from system_tests.plan.group import SimulatedGroup
 from system_tests.plan.model import PlanStep
+from system_tests.plan.notes import Trap
 from system_tests.plan.steps import UpgradePlan
 
 
@@ -61,6 +62,21 @@ def _no_go(made: UpgradePlan, costs: Sequence[StepCost]) -> str:
 def verdict_line(decision: Decision) -> str:
     """Return the verdict of a plan as a line of its text."""
     return f"  verdict: {decision.words}"
+
+
+def ways_out(made: UpgradePlan, group: SimulatedGroup) -> Iterator[str]:
+    """Yield what avoids a no go, each as an imperative; nothing if the plan is none."""
+    if made.way_out:
+        yield made.way_out
+    if made.rolling:
+        return
+    yield "stop all members, as in step 1; do not bounce them one at a time"
+    if set(made.traps) == {Trap.FATAL} and not group.subtopologies:
+        yield (
+            "only if the application has exactly one subtopology (Topology.describe() prints"
+            " Sub-topology: 0 and no other): members can be bounced one at a time; plan with"
+            " --group or --problem, which know how many it has, to see the bounces"
+        )
 
 
 def no_return_meaning(step: PlanStep) -> str:

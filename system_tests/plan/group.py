@@ -52,6 +52,7 @@ class SimulatedGroup:
         has_more_state: there are changelogs whose tasks are not known; a note says which.
         input_topics, repartition_topics: as far as a file says them.
         internal_topics: repartition topics and changelogs; empty if some of them are not known.
+        subtopologies: of the application; 0: their number is not known.
         longer_groups: ids of other groups that begin with this one and `-`, as far as known.
         growth: records a second written to each changelog; None: assumed, `GROWTH_SHARE` of the
             known size and at most the simulator's default, which it is for unknown sizes.
@@ -78,6 +79,7 @@ class SimulatedGroup:
     input_topics: tuple[str, ...] = ()
     repartition_topics: tuple[str, ...] = ()
     internal_topics: tuple[str, ...] = ()
+    subtopologies: int = 0
     longer_groups: tuple[str, ...] = ()
     growth: int | None = None
 

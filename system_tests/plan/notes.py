@@ -51,7 +51,12 @@ class Note(NamedTuple):
 
 
 def notes_of(
-    way: Way, uses: frozenset[str], *, threads: int = 1, brokers: Brokers | None = None
+    way: Way,
+    uses: frozenset[str],
+    *,
+    threads: int = 1,
+    subtopologies: int = 0,
+    brokers: Brokers | None = None,
 ) -> tuple[Note, ...]:
     """Return the warnings of a way, traps first: settings, and where releases are mixed, the rest.
 
@@ -59,6 +64,7 @@ def notes_of(
         way: its stops, and whether members of two of them are ever in the group together.
         uses: features that the application uses.
         threads: stream threads in each process.
+        subtopologies: of the application; 0: their number is not known.
         brokers: those of the group; None: their release is not known.
     """
     notes: list[Note] = []
@@ -69,7 +75,8 @@ def notes_of(
         texts = setting_notes(old, new)
         texts += _series_notes(new) if way.stops[0].order < _FIRST_WITHOUT_PIN else []
         notes += map(Note, texts)
-        notes += _mixed_notes(old, new, uses, threads) if way.rolling else []
+        mixed = _mixed_notes(old, new, uses, threads) if way.rolling else []
+        notes += [n for n in mixed if n.trap is not Trap.FATAL or subtopologies != 1]
     marked = (note if note.trap is None else _marked(note) for note in notes)
     return tuple(sorted(dict.fromkeys(marked), key=lambda note: note.trap is None))
 

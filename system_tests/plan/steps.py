@@ -4,8 +4,9 @@ A plan is what an operator does: where rolling bounces run into a trap that only
 members avoids, it is that stop.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 from probing import Direction, Release, find_release, upgrade_path
@@ -96,6 +97,7 @@ def make_plan(
     uses: frozenset[Use] = frozenset(),
     *,
     threads: int = 1,
+    subtopologies: int = 0,
     brokers: Release | None = None,
 ) -> UpgradePlan:
     """Return the plan that brings a group from `old` to `new`.
@@ -105,6 +107,7 @@ def make_plan(
         new: target release.
         uses: features that the application uses.
         threads: stream threads in each process.
+        subtopologies: of the application; 0: their number is not known.
         brokers: release of the brokers; None: not known.
 
     Raises:
@@ -114,10 +117,13 @@ def make_plan(
     check_uses(old, new, uses)
     ends = assumed_running(old, new, uses)
     way = way_between(*ends, uses)
-    traps = [note for note in notes_of(way, uses, threads=threads) if note.stops_all]
+    notes = notes_of(way, uses, threads=threads, subtopologies=subtopologies)
+    traps = [note for note in notes if note.stops_all]
     if traps:
         way = replace(offline_way(*ends, _whys(traps), uses), obstacles=_whys(traps))
-    made = plan_of_way(way, ends, uses, threads=threads, brokers=brokers)
+    made = plan_of_way(
+        way, ends, uses, threads=threads, subtopologies=subtopologies, brokers=brokers
+    )
     return replace(made, traps={**made.traps, **traps_of(traps)})
 
 
@@ -132,6 +138,7 @@ def plan_of_way(
     uses: frozenset[Use],
     *,
     threads: int = 1,
+    subtopologies: int = 0,
     brokers: Release | None = None,
 ) -> UpgradePlan:
     """Return the plan that takes a way, with the traps that it runs into.
@@ -141,6 +148,7 @@ def plan_of_way(
         ends: what the group runs before and after it.
         uses: features that the application uses.
         threads: stream threads in each process.
+        subtopologies: of the application; 0: their number is not known.
         brokers: release of the brokers; None: not known.
 
     Raises:
@@ -150,16 +158,17 @@ def plan_of_way(
     old, new = first.release, goal.release
     ran = (first, *(step.after for step in way.steps))
     begun = zip(way.steps, ran, strict=False)
-    backs = [_safe_undo(step, before, uses, threads) for step, before in begun]
+    notes_about = partial(notes_of, uses=uses, threads=threads, subtopologies=subtopologies)
+    backs = [_safe_undo(step, before, uses, notes_about) for step, before in begun]
     steps = tuple(
         replace(step, back=back, old_upgrade_from=before.upgrade_from)
         for step, back, before in zip(way.steps, backs, ran, strict=False)
     )
     no_return, restores_from = _prices_of_return(way, backs)
-    own_brokers = None if brokers is None else brokers_of(brokers, way.stops, uses)
-    notes = notes_of(way, uses, threads=threads, brokers=own_brokers)
+    own_brokers = None if brokers is None else brokers_of(brokers, ran, uses)
+    notes = notes_about(way, brokers=own_brokers)
     traps = traps_of(notes)
-    undone = traps_of(note for back in backs for note in notes_of(back, uses, threads=threads))
+    undone = traps_of(note for back in backs for note in notes_about(back))
     back_traps = {trap: going_back(undone[trap]) for trap in undone.keys() - traps.keys()}
     return UpgradePlan(
         old=old.name,
@@ -228,10 +237,15 @@ def _changes(
     )
 
 
-def _safe_undo(step: PlanStep, before: Running, uses: frozenset[Use], threads: int) -> Way:
+def _safe_undo(
+    step: PlanStep,
+    before: Running,
+    uses: frozenset[Use],
+    notes_about: Callable[[Way], Iterable[Note]],
+) -> Way:
     """Return the way back of a step, which stops all members where bounces run into a trap."""
     back = undo(step, before, uses)
-    traps = [note for note in notes_of(back, uses, threads=threads) if note.stops_all]
+    traps = [note for note in notes_about(back) if note.stops_all]
     return offline_way(step.after, before, _whys(traps), uses) if traps else back
 
 

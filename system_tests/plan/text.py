@@ -14,6 +14,7 @@ from system_tests.plan.decision import (
     no_return_meaning,
     no_return_text,
     verdict_line,
+    ways_out,
 )
 from system_tests.plan.exactly_once import (
     guarantee_of,
@@ -23,7 +24,6 @@ from system_tests.plan.exactly_once import (
 )
 from system_tests.plan.group import UNNAMED, SimulatedGroup
 from system_tests.plan.model import PlanStep
-from system_tests.plan.notes import Trap
 from system_tests.plan.rehearsal import not_rehearsed, rehearsal_notes, rehearsal_of
 from system_tests.plan.reset import reset_lines
 from system_tests.plan.steps import UpgradePlan
@@ -67,7 +67,7 @@ def plan_document(
         "reasons": list(decision.reasons),
         "traps": dict(made.traps),
         "back_traps": dict(made.back_traps),
-        "way_out": made.way_out,
+        "way_out": "; ".join(ways_out(made, group)),
         "instead": made.instead and _step_document(made.instead, group),
         "uses": list(made.uses),
         "direction": made.direction.value,
@@ -145,7 +145,7 @@ def plan_lines(made: UpgradePlan, group: SimulatedGroup | None = None) -> Iterat
         ),
         (When.STEP, changes_when(made.changes, When.STEP)),
         (When.AFTER, changes_when(made.changes, When.AFTER)),
-        ("what to know of a rehearsal (try)", rehearsal_notes(made, group)),
+        ("about the commands after try", rehearsal_notes(made, group)),
         ("not rehearsed by rolling-bounce live", not_rehearsed(made)),
         ("not checked", made.not_checked if made.steps else ()),
         ("native members beside JVM members", made.windows),
@@ -191,12 +191,7 @@ def headline(made: UpgradePlan) -> str:
 
 def other_ways(made: UpgradePlan, group: SimulatedGroup = UNNAMED) -> Iterator[tuple[str, str]]:
     """Yield what avoids a no go, and the way without a bridge, each with its title."""
-    if made.way_out:
-        yield "way out", made.way_out
-    if not made.rolling:
-        matrix = f"rolling-bounce matrix --from {made.old} --to {made.new}"
-        few = f"; with one subtopology they can be: {matrix}" * (set(made.traps) == {Trap.FATAL})
-        yield "way out", f"stop all members, as in step 1; do not bounce them one at a time{few}"
+    yield from (("way out", text) for text in ways_out(made, group))
     step = made.instead
     if step is None:
         return

@@ -43,6 +43,7 @@ _BAD = frozenset(
             "error",
             "shutdown",
             "owned-twice",
+            "stopped-member",
             "not-owned",
             "record-size",
         ),

@@ -20,7 +20,7 @@ from assignor.inspection.values import Finding
 from encoding import shown
 
 _Rule = Callable[[StreamsGroupLook], Iterator[str]]
-_LOWEST_EPOCH: Final = -2  # a static member that leaves for a while; -1: a member that leaves
+_STOPPED_EPOCH: Final = -2  # a static member that stopped, and may come back; -1: it leaves
 _WITHOUT_RULES: Final = frozenset({"Dead", "Unknown"})
 
 
@@ -39,6 +39,21 @@ def _owned_twice(look: StreamsGroupLook) -> Iterator[str]:
     shared = sorted_tasks(task for task, names in _owners(look).items() if len(names) > 1)
     if shared:
         yield f"task {few(list(map(str, shared)))} runs on more than one member"
+
+
+def _stopped(look: StreamsGroupLook) -> Iterator[str]:
+    """Static members that stopped: they keep their tasks until their sessions expire (KIP-1071)."""
+    names = [
+        look.client_names[member.member_id]
+        for member in look.group.members
+        if member.member_epoch == _STOPPED_EPOCH
+    ]
+    if names:
+        yield (
+            f"static members that stopped (epoch {_STOPPED_EPOCH}): {few(names)}; their tasks run"
+            " nowhere until they start with the same group.instance.id, or leave, at most"
+            " streams.session.timeout.ms (45 s by default) after their last heartbeats"
+        )
 
 
 def _impossible(look: StreamsGroupLook) -> Iterator[str]:
@@ -60,7 +75,7 @@ def _contradictions(group: DescribedStreamsGroup, names: Mapping[str, str]) -> I
     yield from _negative_topology_epochs(group, names)
     if group.assignment_epoch > group_epoch:
         yield f"assignment epoch {group.assignment_epoch} above group epoch {group_epoch}"
-    odd = [m for m in members if not _LOWEST_EPOCH <= m.member_epoch <= max(0, group_epoch)]
+    odd = [m for m in members if not _STOPPED_EPOCH <= m.member_epoch <= max(0, group_epoch)]
     if odd:
         listed = few([f"{names[m.member_id]} ({m.member_epoch})" for m in odd])
         yield f"group epoch {group_epoch} and the member epoch of {listed}"
@@ -111,7 +126,7 @@ def _not_owned(look: StreamsGroupLook) -> Iterator[str]:
         waiting = [task for task in look.to_start[member.member_id] if task not in owners]
         held = [task for task in look.to_start[member.member_id] if task in owners]
         name = shown(look.client_names[member.member_id])
-        if waiting:
+        if waiting and member.member_epoch != _STOPPED_EPOCH:
             yield (
                 f"task {few([str(task) for task in waiting])} runs nowhere: {name} gets it with"
                 " its next heartbeat"
@@ -277,6 +292,7 @@ _RULES: Final[tuple[tuple[str, _Rule], ...]] = (
     ("not-ready", _not_ready),
     ("impossible", _impossible),
     ("owned-twice", _owned_twice),
+    ("stopped-member", _stopped),
     ("not-owned", _not_owned),
     ("unassigned", _unassigned),
     ("topology-differs", _topology_epoch),

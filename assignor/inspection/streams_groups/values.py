@@ -87,7 +87,7 @@ class StreamsGroupMember:
     """A member as described: one stream thread of a process.
 
     Attributes:
-        member_epoch: epoch of its assignment; -1: it is leaving.
+        member_epoch: epoch of its assignment; -1: it is leaving; -2: a static member that stopped.
         topology_epoch: epoch of the topology that it runs.
         process_id: shared by the threads of a process.
         endpoint: `application.server`, as host:port, or None.

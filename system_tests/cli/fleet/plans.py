@@ -134,7 +134,14 @@ def _planned(
         old, group, _ = planned_saved(saved, _own_release(saved, wanted.old), given, uses)
         uses |= {Use.STATIC} if group.static_members else frozenset()
         brokers = find_release(given["brokers"]) if given["brokers"] else None
-        made = make_plan(old, find_release(new), uses, threads=group.threads, brokers=brokers)
+        made = make_plan(
+            old,
+            find_release(new),
+            uses,
+            threads=group.threads,
+            subtopologies=group.subtopologies,
+            brokers=brokers,
+        )
         check_group(made, group)
     except (ReleaseError, ProblemError, OptionError) as error:
         why = str(error)

@@ -92,6 +92,20 @@ def ownership_pauses(
     return tuple(found)
 
 
+def expired_sessions(reports: Sequence[Report], terms: PauseTerms) -> dict[str, float]:
+    """Return static members whose sessions expired in a restart -> ms without them, longest first.
+
+    Of a member that this happened to more than once, the longest time counts.
+    """
+    joins = {who: seen.joins for who, seen in _histories(reports).items() if seen.joins}
+    found: dict[str, float] = {}
+    for (member, incarnation), ended_ms in terms.ended_ms.items():
+        back_ms = joins.get((member, incarnation + 1), (ended_ms,))[0]
+        if terms.static and back_ms - ended_ms > terms.session_ms:
+            found[member] = max(back_ms - ended_ms, found.get(member, 0.0))
+    return dict(sorted(found.items(), key=lambda row: -row[1]))
+
+
 def settled_ms(reports: Sequence[Report], generation: int) -> float:
     """Return when the last member first took its assignment of a generation; 0: none did.
 

@@ -1,9 +1,10 @@
 """Coverage and waiting times of records: functions over the reports."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from system_tests.live.events import RecordsProcessed, Report
+from system_tests.live.evidence.ownership import OwnershipInterval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +36,13 @@ class Pause:
         offset: the record that waited.
         pause_ms: from the acknowledgement of the record or the end of the batch before, whichever
             is later, to the start of its batch. A partition without traffic does not pause.
+        owned_ms: the longest part of a record's wait in which a member owned the partition.
     """
 
     partition: int
     offset: int
     pause_ms: float
+    owned_ms: float = 0.0
 
 
 def processed_batches(reports: Iterable[Report]) -> dict[int, list[tuple[RecordsProcessed, float]]]:
@@ -98,27 +101,40 @@ def coverages(reports: Iterable[Report], *, produced: Mapping[int, int]) -> tupl
 
 
 def pauses(
-    reports: Iterable[Report], *, written_ms: Mapping[int, Sequence[float]]
+    reports: Iterable[Report],
+    *,
+    written_ms: Mapping[int, Sequence[float]],
+    intervals: Sequence[OwnershipInterval] = (),
 ) -> tuple[Pause, ...]:
     """Find the longest pause of each partition, from its first batch on.
 
     Args:
         reports: of all members.
         written_ms: partition -> when each of its records was acknowledged, by offset.
+        intervals: of ownership.
     """
     found: list[Pause] = []
     for partition, row in sorted(processed_batches(reports).items()):
         written = written_ms.get(partition, ())
+        owned = [interval for interval in intervals if interval.partition == partition]
+        owned_ms = 0.0
         longest = Pause(partition=partition, offset=row[0][0].first_offset, pause_ms=0.0)
         done_ms = row[0][1]
         following = row[0][0].last_offset + 1
         for batch, batch_done_ms in row[1:]:
             if batch.last_offset >= following:
                 at_ms = written[following] if following < len(written) else done_ms
-                pause_ms = batch.began_ms - max(done_ms, at_ms)
+                from_ms = max(done_ms, at_ms)
+                pause_ms = batch.began_ms - from_ms
+                owned_ms = max(owned_ms, _overlap_ms(from_ms, batch.began_ms, owned))
                 if pause_ms > longest.pause_ms:
                     longest = Pause(partition=partition, offset=following, pause_ms=pause_ms)
                 following = batch.last_offset + 1
             done_ms = max(done_ms, batch_done_ms)
-        found.append(longest)
+        found.append(replace(longest, owned_ms=owned_ms))
     return tuple(found)
+
+
+def _overlap_ms(from_ms: float, to_ms: float, owned: Sequence[OwnershipInterval]) -> float:
+    """Return for how long one of some members owned a partition between two times."""
+    return sum(max(0.0, min(to_ms, row.to_ms) - max(from_ms, row.from_ms)) for row in owned)

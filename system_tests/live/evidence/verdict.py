@@ -9,7 +9,12 @@ from dataclasses import dataclass
 
 from system_tests.live.events import Report
 from system_tests.live.evidence.ownership import Incarnation, double_ownerships, ownership_intervals
-from system_tests.live.evidence.pauses import PauseTerms, ownership_pauses, settled_ms
+from system_tests.live.evidence.pauses import (
+    PauseTerms,
+    expired_sessions,
+    ownership_pauses,
+    settled_ms,
+)
 from system_tests.live.evidence.rebalances import count_rebalances
 from system_tests.live.evidence.records import coverages, pauses
 from system_tests.pauses import longest_pause, pause_numbers
@@ -50,8 +55,7 @@ class Evidence:
         first_generation: generation of the first settled group; last_generation: of the last.
         unsettled: why the group was not settled at the end, or None.
         version_bound: how many version-related rebalances the path may cost.
-        pause_bound_ms: longest acceptable wait of a record, or None where downtime is asked for.
-        pause_terms: what the bound of a partition's pause is made of, or None likewise.
+        pause_terms: what the bound of a partition's pause is made of; None: downtime is asked for.
         until_ms: end of the experiment.
         quarantined: whether the foreign member was quarantined; None without one.
         static: members carry a group.instance.id.
@@ -68,7 +72,6 @@ class Evidence:
     last_generation: int
     unsettled: str | None
     version_bound: int
-    pause_bound_ms: float | None
     pause_terms: PauseTerms | None
     until_ms: float
     quarantined: bool | None = None
@@ -243,38 +246,53 @@ def check_rebalances(evidence: Evidence) -> Check:
 
 
 def check_pauses(evidence: Evidence) -> Check:
-    """No partition had no owner for longer than its bound, and no record waited too long."""
-    found = pauses(evidence.reports, written_ms=evidence.written_ms)
-    by_partition = {str(pause.partition): round(pause.pause_ms, 1) for pause in found}
-    worst = max(found, key=lambda pause: pause.pause_ms, default=None)
-    bound = evidence.pause_bound_ms
+    """No partition had no owner for longer than its bound, and no record waited too long.
+
+    The wait of a record may span a pause, which has its own bound: only the part of the wait in
+    which a member owned the partition is compared, with one session timeout.
+    """
+    terms = evidence.pause_terms
     intervals = ownership_intervals(
         evidence.reports, ended_ms=evidence.ended_ms, until_ms=evidence.until_ms
     )
+    found = pauses(evidence.reports, written_ms=evidence.written_ms, intervals=intervals)
+    by_partition = {str(pause.partition): round(pause.pause_ms, 1) for pause in found}
+    worst = max(found, key=lambda pause: pause.pause_ms, default=None)
+    slowest = max(found, key=lambda pause: pause.owned_ms, default=None)
+    bound = None if terms is None else terms.session_ms
     unowned = ownership_pauses(
         evidence.reports,
         intervals,
-        terms=evidence.pause_terms,
+        terms=terms,
         from_ms=settled_ms(evidence.reports, evidence.first_generation),
     )
     longest = longest_pause(unowned)
+    expired = {} if terms is None else expired_sessions(evidence.reports, terms)
     numbers = {
         "worst_ms": None if worst is None else round(worst.pause_ms, 1),
         "bound_ms": bound,
+        "owned_ms": None if slowest is None else round(slowest.owned_ms, 1),
+        "expired_ms": {member: round(ms, 1) for member, ms in expired.items()},
         "by_partition_ms": by_partition,
         "longest": pause_numbers(longest),
         "beyond": sum(not pause.is_within for pause in unowned),
     }
-    if worst is None:
+    if worst is None or slowest is None:
         return Check(
             name="pauses", ok=False, sentence="no record was ever processed", numbers=numbers
         )
     sentence = "no partition paused" if longest is None else str(longest)
     sentence += f"; a written record waited at most {worst.pause_ms:.0f} ms"
     sentence += f" (partition {worst.partition})"
-    is_late = bound is not None and worst.pause_ms > bound
+    if terms is not None and expired:
+        down = ", ".join(f"{member} was down for {ms:.0f} ms" for member, ms in expired.items())
+        sentence += f"; sessions of {terms.session_ms:.0f} ms expired: {down}"
+    is_late = bound is not None and slowest.owned_ms > bound
     if is_late:
-        sentence += f", longer than {bound:.0f} ms"
+        sentence += (
+            f"; of partition {slowest.partition} it waited {slowest.owned_ms:.0f} ms while a member"
+            f" owned the partition, longer than a session timeout of {bound:.0f} ms"
+        )
     ok = not is_late and (longest is None or longest.is_within)
     return Check(name="pauses", ok=ok, sentence=sentence, numbers=numbers)
 

@@ -5,7 +5,9 @@ from typing import NamedTuple
 
 from probing import Release, ReleaseError, find_release
 from system_tests.plan.changes.rows import CHANGES
-from system_tests.plan.uses import Use
+from system_tests.plan.exactly_once import has_version
+from system_tests.plan.model import Running
+from system_tests.plan.uses import VERSIONS, Use, version_of
 
 
 class Brokers(NamedTuple):
@@ -35,12 +37,16 @@ class Brokers(NamedTuple):
         return f"suffice for members of {' and '.join(self.members)}{needed}"
 
 
-def brokers_of(release: Release, stops: Sequence[Release], uses: Collection[Use]) -> Brokers:
+def brokers_of(release: Release, ran: Sequence[Running], uses: Collection[Use]) -> Brokers:
     """Return what brokers of a release are for the members of a path.
+
+    What the members run before the path counts as well as what they come to run. If the version of
+    exactly-once is not known, and members may run either, it is taken to be the one that needs the
+    later brokers.
 
     Args:
         release: of the brokers.
-        stops: releases of the members in order, the first included.
+        ran: what the members run, in order, the first included.
         uses: features of the application.
 
     Raises:
@@ -48,23 +54,51 @@ def brokers_of(release: Release, stops: Sequence[Release], uses: Collection[Use]
     """
     if release.is_native:
         raise ReleaseError(f"{release.name} is not a release of brokers; give one, as 4.4")
-    members = [stop for stop in stops if not stop.is_native]
-    rows = [row for row in CHANGES if row.concerns(uses)]
-    needs = (row for row in rows if row.needs and any(map(row.is_in, members)))
+    members = [(state.release, _uses_in(state, ran[0], uses)) for state in ran]
+    now = members[0][0]
+    needs = (
+        row
+        for row in CHANGES
+        if row.needs and any(row.is_in(member) and row.concerns(own) for member, own in members)
+    )
     needed = max(needs, key=lambda row: find_release(row.needs).order, default=None)
     problem, way_out = "", ""
     if needed is not None and release.order < find_release(needed.needs).order:
         problem = f"do not suffice: {needed.what}"
+        is_now = needed.is_in(now) and needed.concerns(members[0][1])
         way_out = f"upgrade the brokers to {needed.needs} or later first"
-    for row in rows:
-        refused = [stop.name for stop in members if not row.is_in(stop)]
-        if row.refused_by and refused and release.order >= find_release(row.refused_by).order:
-            problem = f"refuse members of {' and '.join(refused)}: {row.what}"
-            way_out = f"take {row.since} or later instead, or correct --brokers"
+        is_guessed = version_of(uses) is None and not any(state.version for state in ran)
+        if Use.EOS_V2 in needed.uses and is_guessed:
+            way_out += f"; if members run exactly_once, plan with --uses {Use.EOS_V1}"
+        elif is_now:
+            way_out += f", or correct --brokers: members of {now.name} need them already"
+    for row in (row for row in CHANGES if row.refused_by and row.concerns(uses)):
+        refused = [stop for stop, _ in members if not (stop.is_native or row.is_in(stop))]
+        if refused and release.order >= find_release(row.refused_by).order:
+            named = " and ".join(dict.fromkeys(stop.name for stop in refused))
+            problem = f"refuse members of {named}: {row.what}"
+            way_out = (
+                f"correct --brokers: members of {now.name} cannot run with these now"
+                if now in refused
+                else f"plan with --to {row.since} or a later release"
+            )
+    later = dict.fromkeys(stop.name for stop, _ in members[1:] if not stop.is_native)
     return Brokers(
         release=release,
         problem=problem,
         way_out=way_out,
         needed="" if needed is None else needed.needs,
-        members=tuple(stop.name for stop in stops[1:] if not stop.is_native),
+        members=tuple(later),
     )
+
+
+def _uses_in(state: Running, first: Running, uses: Collection[Use]) -> frozenset[Use]:
+    """Return the features of an application, with the version of exactly-once of a state.
+
+    A state that does not have it has that of the first one.
+    """
+    if Use.EOS not in uses:
+        return frozenset(uses)
+    version = state.version or version_of(uses) or (2 if has_version(first.release, 2) else 1)
+    known = next(use for use, number in VERSIONS.items() if number == version)
+    return frozenset(uses) - set(VERSIONS) | {known}

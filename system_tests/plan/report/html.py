@@ -21,7 +21,7 @@ table{border-collapse:collapse;width:100%}th,td{border:1px solid #cfd8dc;padding
 text-align:left;vertical-align:top}th{background:#f5f7f8}td ul{margin:0;padding-left:1rem}
 .facts{display:flex;flex-wrap:wrap;gap:.3rem 1.6rem;margin:.3rem 0}.facts b{font-weight:600}
 .fatal,.noreturn{color:#b71c1c;font-weight:600}.small{color:#455a64;font-size:12px}
-code{background:#f5f7f8;padding:0 .2rem;overflow-wrap:anywhere}.box{white-space:nowrap}
+code{background:#f5f7f8;overflow-wrap:anywhere}.box{white-space:nowrap}
 svg{width:100%;height:auto;font:10px system-ui,sans-serif}svg .title{font-size:11px;font-weight:600;
 paint-order:stroke;stroke:#fff;stroke-width:4px}
 svg .lane{text-anchor:end}svg .number{text-anchor:middle;fill:#455a64}
@@ -31,6 +31,9 @@ svg line{stroke:#b0bec5;stroke-dasharray:2 3}
 .wide{overflow-x:auto}@media screen and (max-width:900px){.wide>*{min-width:860px}}
 .annex{font-size:11.5px}.sign{display:flex;gap:2rem;margin-top:1rem}
 .sign div{flex:1;border-top:1px solid #90a4ae}
+@media screen and (max-width:700px){.wide>table{min-width:0}tr:first-child{display:none}
+:is(tr,th,td){display:block}td[data-head]::before{content:attr(data-head);display:block;
+font-weight:600}td:empty{display:none}}
 @media print{@page{margin:12mm}body{margin:0;padding:0;max-width:none;font-size:9px;line-height:1.3}
 .annex,.small{font-size:8px}h1{font-size:13px}h2{font-size:11px;margin:.6rem 0 .2rem}
 tr,svg{break-inside:avoid}}
@@ -41,6 +44,9 @@ _OPTION: Final = re.compile(r"--[a-z][a-z-]*[a-z]")
 _COMMAND: Final = re.compile(
     r"((?:assignor|rolling-bounce|kafka-[a-z-]+\.sh) (?:[a-z]+ ){0,2}--.*?(?=[:;,] |\)|$))"
 )
+
+
+_CONDITION_HEADS: Final = ("about", "release", "what", "what to do", "source")
 
 
 class Condition(NamedTuple):
@@ -110,11 +116,24 @@ def _broken(text: str) -> str:
     return whole.replace("=", "=<wbr>").replace("<span class=<wbr>", "<span class=")
 
 
-def table_html(heads: Sequence[tuple[str, int]], rows: Iterable[str]) -> str:
-    """Return a table: heads with their widths in percent, and rows as HTML."""
+def table_html(heads: Sequence[tuple[str, int]], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table: heads with their widths in percent, and the cells of each row as HTML.
+
+    The first cell is a number. On a narrow screen each cell is a block under its head.
+    """
+    names = [name for name, _ in heads[1:]]
+    body = "".join(f"<tr><th>{number}</th>{_cells(names, cells)}</tr>" for number, *cells in rows)
     head = "".join(f'<th style="width:{width}%">{name}</th>' for name, width in heads)
-    table = f'<table class="steps"><tr>{head}</tr>{"".join(rows)}</table>'
+    table = f'<table class="steps"><tr>{head}</tr>{body}</table>'
     return f'<div class="wide">{table}</div>'
+
+
+def _cells(names: Iterable[str], cells: Iterable[str]) -> str:
+    """Return the cells of a row, each with the head that a narrow screen shows above it."""
+    return "".join(
+        f"<td>{cell}</td>" if not cell else f'<td data-head="{name}">{cell}</td>'
+        for name, cell in zip(names, cells, strict=True)
+    )
 
 
 def conditions_html(found: Sequence[Condition], fatal: str) -> str:
@@ -128,8 +147,7 @@ def conditions_html(found: Sequence[Condition], fatal: str) -> str:
         return "<p>Nothing is known.</p>"
     todo = [condition for condition in found if condition.has_box]
     rest = [condition for condition in found if condition not in todo]
-    heads = ("", "about", "release", "what", "what to do", "source")
-    head = "".join(f"<th>{name}</th>" for name in heads)
+    head = "".join(f"<th>{name}</th>" for name in ("", *_CONDITION_HEADS))
     body = "".join(_condition(condition, fatal) for condition in (*todo, *rest))
     return f'<div class="wide"><table class="annex"><tr>{head}</tr>{body}</table></div>'
 
@@ -137,7 +155,7 @@ def conditions_html(found: Sequence[Condition], fatal: str) -> str:
 def _condition(condition: Condition, fatal: str) -> str:
     *texts, _ = condition
     box = "&#9744;" if condition.has_box else ""
-    cells = "".join(f"<td>{text_html(text)}</td>" for text in texts)
+    cells = _cells(_CONDITION_HEADS, map(text_html, texts))
     kind = ' class="fatal"' if condition.what.startswith(fatal) else ""
     return f'<tr{kind}><td class="box">{box}</td>{cells}</tr>'
 

@@ -92,10 +92,9 @@ def write_move_report(path: Path, move: StreamsMove, *, group: str = "") -> None
     write_html(path, move_page(move, group=group))
 
 
-def _row(number: int, step: MoveStep) -> str:
+def _row(number: int, step: MoveStep) -> tuple[str, ...]:
     texts = (step.what, step.seen, step.cost, step.stop)
-    cells = (*map(text_html, texts), list_html(step.back))
-    return f"<tr><th>{number}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+    return (str(number), *map(text_html, texts), list_html(step.back))
 
 
 def _conditions(move: StreamsMove, when: When) -> list[Condition]:

@@ -127,8 +127,9 @@ def _facts(
         default=None,
     )
     boxes = {when: sum(row.has_box for row in rows) for when, rows in found.items()}
+    group_title = "group" if group.is_real else "group, assumed (give --problem or --group)"
     facts = [
-        ("group" if group.is_real else "group, assumed (give --problem or --group)", str(group)),
+        *([(group_title, str(group))] if costs or group.is_real else []),
         ("point of no return", no_return_text(made)),
         *([("the way back", WAY_BACK_IS)] if made.steps[1:] else []),
         *(("state directory", line) for line in state_directory(made, group)),
@@ -161,12 +162,11 @@ def _steps(made: UpgradePlan, steps: Sequence[StepSigns]) -> str:
     for number, signs in enumerate(steps, 1):
         end = '<p class="noreturn">point of no return</p>' if number == made.no_return else ""
         lists = (signs.seen, signs.done, signs.stop, signs.back)
-        cells = "".join(f"<td>{list_html(lines)}</td>" for lines in lists)
         title = "rehearse: " if signs.rehearsal.is_possible else ""
         rehearsal = f'<p class="small">{title}{text_html(signs.rehearsal.line)}</p>'
         demands = list_html(signs.demands) if signs.demands else ""
         todo = f"{text_html(signs.todo)}{demands}{end}{rehearsal}"
-        rows.append(f"<tr><th>{number}</th><td>{todo}</td>{cells}</tr>")
+        rows.append((str(number), todo, *map(list_html, lists)))
     heads = (
         ("", 2),
         ("what is done", 21),

@@ -170,6 +170,7 @@ def _simulated(fields: SavedFields) -> SimulatedGroup:
         input_topics=inputs,
         repartition_topics=repartition,
         internal_topics=internal,
+        subtopologies=0 if fields.loose else len({*fields.sources, *state.subtopology.tolist()}),
     )
 
 

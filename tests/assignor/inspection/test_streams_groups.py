@@ -172,6 +172,18 @@ def test_every_finding(kind):
     assert sentence in found[kind]
 
 
+def test_no_task_of_a_group_runs_while_all_its_static_members_are_stopped():
+    gone = [
+        replace(member(name, "", target), member_epoch=-2)
+        for name, target in (("a", "0_0 1_0"), ("b", "0_1 1_1"))
+    ]
+    look = look_at_streams_group(group(*gone, state="Reconciling"), facts())
+    [finding] = look.findings
+    assert finding.kind == "stopped-member"
+    assert finding.sentence.startswith("static members that stopped (epoch -2): a, b; their tasks")
+    assert "(45 s by default)" in finding.sentence
+
+
 def test_tasks_of_a_huge_topology_are_counted_and_not_listed(monkeypatch):
     made = []
 

@@ -1,6 +1,6 @@
 import pytest
 
-from system_tests.live.options import LiveOptions, Switches
+from system_tests.live.options import Switches
 from system_tests.live.plan import PathError, plan_path
 
 
@@ -98,12 +98,3 @@ def test_a_foreign_member_joins_under_a_native_leader_or_at_once_where_none_ever
         True,
         True,
     ]
-
-
-@pytest.mark.parametrize(
-    ("static", "restart_ms", "expires"),
-    [(True, 6001, True), (True, 6000, False), (False, 9000, False)],
-)
-def test_sessions_expire_of_static_members_that_are_down_for_longer(static, restart_ms, expires):
-    options = LiveOptions(switches=Switches(static=static), restart_ms=restart_ms)
-    assert options.outlasts_sessions == expires

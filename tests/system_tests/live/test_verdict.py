@@ -9,7 +9,9 @@ from system_tests.live.events import (
     RecordsProcessed,
     RejoinRequested,
     Report,
+    SubscriptionWritten,
 )
+from system_tests.live.evidence.pauses import PauseTerms
 from system_tests.live.evidence.verdict import Evidence, check_evidence
 
 
@@ -59,8 +61,7 @@ PASSING = Evidence(
     last_generation=2,
     unsettled=None,
     version_bound=3,
-    pause_bound_ms=100.0,
-    pause_terms=None,
+    pause_terms=PauseTerms(session_ms=100, heartbeat_ms=5, ended_ms={}, crashed=frozenset()),
     until_ms=20.0,
 )
 
@@ -125,9 +126,44 @@ def test_more_version_rebalances_than_the_bound_are_bad():
     assert failed(replace(evidence, version_bound=0)) == ["rebalances"]
 
 
-def test_a_pause_longer_than_the_bound_is_bad_unless_downtime_was_asked_for():
-    assert failed(replace(PASSING, pause_bound_ms=5.0)) == ["pauses"]
-    assert failed(replace(PASSING, pause_bound_ms=None)) == []
+def with_late_start(owned_ms):
+    """A restart of 105 ms, within the bound of its pause, and a wait of `owned_ms` after it."""
+    joined = SubscriptionWritten(version=11, latest_supported_version=11, size=1)
+    back = PartitionsAssigned(partitions=(0,))
+    return replace(
+        PASSING,
+        reports=(
+            *HANDOVER,
+            report("b", 125, joined, incarnation=1),
+            report("b", 126, took("b", 126, 2).event, incarnation=1),
+            report("b", 126, back, incarnation=1),
+            processed("b", 126 + owned_ms, 10, 10),
+        ),
+        written_ms={0: tuple(range(11))},
+        ended_ms={("b", 0): 20.0},
+        until_ms=900.0,
+        pause_terms=replace(PASSING.pause_terms, ended_ms={("b", 0): 20.0}, static=True),
+    )
+
+
+def test_the_wait_of_a_record_has_the_bound_of_the_pause_that_it_spans():
+    evidence = with_late_start(owned_ms=5)
+    assert failed(evidence) == []
+    assert "a written record waited at most 119 ms" in sentence(evidence, "pauses")
+    late = with_late_start(owned_ms=120)
+    assert failed(late) == ["pauses"]
+    assert "it waited 128 ms while a member owned the partition" in sentence(late, "pauses")
+    assert failed(replace(late, pause_terms=None)) == []
+
+
+def test_a_session_that_expired_in_a_restart_is_named_with_the_time_without_the_member():
+    expired = "; sessions of 100 ms expired: b was down for 105 ms"
+    assert expired in sentence(with_late_start(owned_ms=5), "pauses")
+    assert "expired" not in sentence(PASSING, "pauses")
+    evidence = with_late_start(owned_ms=5)
+    for changes in ({"static": False}, {"session_ms": 105}):
+        other = replace(evidence, pause_terms=replace(evidence.pause_terms, **changes))
+        assert "expired" not in sentence(other, "pauses")
 
 
 def test_an_experiment_without_records_proves_nothing():

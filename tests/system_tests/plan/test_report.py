@@ -82,6 +82,21 @@ def test_a_page_is_small_and_asks_for_nothing(page):
     assert re.findall(r"(?:src|href)\s*=\s*[\"'](?!data:)", page) == []
 
 
+def test_a_narrow_screen_has_each_cell_of_a_step_under_its_head(page):
+    table, *_ = re.findall(r'<table class="steps">.*?</table>', page)
+    heads = re.findall(r'<td data-head="(.*?)">', table)
+    assert heads[:5] == re.findall(r'<th style="width:\d+%">([^<]+)</th>', page)
+    assert len(heads) == 3 * 5
+    assert "content:attr(data-head)" in page
+    assert '<td data-head="what to do">' in page
+
+
+def test_a_page_without_costs_names_no_group_that_nothing_is_simulated_with():
+    made = plan("2.3.1", "4.3")
+    assert "group, assumed" not in plan_page(made, None, SimulatedGroup())
+    assert "<b>group:</b>" in plan_page(made, None, SimulatedGroup(is_real=True))
+
+
 def test_members_that_can_die_and_offline_upgrades_are_no_go():
     fatal, offline = plan("2.3.0", "2.4"), plan("3.2", "3.3", Use.FK_JOIN)
     assert "no go: members can die" in plan_page(fatal, costs_of(fatal), SimulatedGroup())

@@ -88,7 +88,7 @@ def test_where_only_a_stop_of_all_members_is_safe_it_is_the_plan_and_its_way_bac
     assert not any(again.rolling for again in step.back.steps)
     lines = lines_of(f"--from {old} --to {new}")
     assert lines[1] == "  verdict: no go by rolling bounces: members can die"
-    assert lines[2].startswith("  way out: stop all members, as in step 1; ")
+    assert lines[2] == "  way out: stop all members, as in step 1; do not bounce them one at a time"
     (number,) = (at for at, line in enumerate(lines) if line.startswith("step "))
     assert lines[number].startswith("step 1: stop all members, wait until the group is Empty, ")
     assert "crash with a NullPointerException" in lines[number + 1]
@@ -125,3 +125,48 @@ def test_what_ends_the_way_back_besides_steps_is_at_the_point_of_no_return():
         assert line.endswith(f"; {ends}")
     assert ends not in "\n".join(lines_of("--from 2.1 --to 2.2"))
     assert ends not in "\n".join(lines_of("--from 2.2 --to 2.0"))
+
+
+@pytest.fixture
+def problem_of(tmp_path):
+    def write(parts):
+        file = tmp_path / f"{parts}.json"
+        numbers = range(parts)
+        client = {
+            "threads": 1,
+            "consumers": ["a-1"],
+            "active": [f"{number}_0" for number in numbers],
+        }
+        group = {
+            "name": "app",
+            "topics": {f"in-{number}": {"partitions": 1} for number in numbers},
+            "subtopologies": {
+                str(number): {"sources": [f"in-{number}"], "changelogs": []} for number in numbers
+            },
+            "clients": {"00000000-0000-0000-0000-000000000001": client},
+        }
+        file.write_text(json.dumps(group), encoding="utf-8")
+        return f"--problem {file} --from 2.0 --to 4.4"
+
+    return write
+
+
+def test_a_group_with_one_subtopology_is_bounced_and_one_with_more_is_not(problem_of):
+    first, verdict, *_ = lines_of(problem_of(1))
+    assert first == "2.0.1 to 4.4.0: 3 rolling bounces over the bridge 3.9.2"
+    assert "no go" not in verdict
+    for words, is_unknown in ((problem_of(2), False), ("--from 2.0 --to 4.4", True)):
+        _, verdict, way_out, *rest = lines_of(words)
+        assert verdict == "  verdict: no go by rolling bounces: members can die"
+        assert way_out.startswith("  way out: stop all members, as in step 1")
+        assert rest[0].startswith("  way out: only if the application has exactly") is is_unknown
+
+
+@pytest.mark.parametrize("brokers", ["", " --brokers 2.0", " --brokers 4.0"])
+def test_json_has_the_ways_out_of_the_text(brokers):
+    title = "  way out: "
+    words = f"--from 2.0 --to 4.4{brokers}"
+    ways = [line.removeprefix(title) for line in lines_of(words) if line.startswith(title)]
+    made = json.loads(run(f"{words} --no-costs --format json").stdout)
+    assert made["way_out"] == "; ".join(ways)
+    assert len(ways) == 2
