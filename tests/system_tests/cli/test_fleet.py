@@ -216,9 +216,9 @@ def test_why_a_group_is_no_go_and_what_to_do_is_below_the_table(tmp_path):
     lines = [
         {
             "name": name,
-            "topics": {"t": {"partitions": 1}},
-            "subtopologies": {"0": {"sources": ["t"]}},
-            "clients": {"a": {"active": ["0_0"], "versions": [{"releases": [release]}]}},
+            "topics": {"t": {"partitions": 1}, "u": {"partitions": 1}},
+            "subtopologies": {"0": {"sources": ["t"]}, "1": {"sources": ["u"]}},
+            "clients": {"a": {"active": ["0_0", "1_0"], "versions": [{"releases": [release]}]}},
         }
         for name, release in (("old", "2.3.0"), ("new", "3.2.3"))
     ]
