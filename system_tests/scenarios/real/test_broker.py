@@ -7,7 +7,6 @@ import sys
 
 import pytest
 from kafka.admin import KafkaAdminClient, NewTopic
-from kafka.errors import SaslAuthenticationFailedError
 
 from system_tests.errors import EnvironmentFailureError
 from system_tests.real import RealBroker, broker_release
@@ -90,10 +89,6 @@ def test_the_command_serves_until_a_signal_and_leaves_nothing_behind(tmp_path):
         admin = KafkaAdminClient(bootstrap_servers=secured[2], **login)
         assert "kept" in admin.list_topics()
         admin.close()
-        with pytest.raises(SaslAuthenticationFailedError):
-            KafkaAdminClient(
-                bootstrap_servers=secured[2], **login | {"sasl_plain_password": "wrong"}
-            ).list_topics()
         assert any(tmp_path.iterdir())
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=120) == 0
