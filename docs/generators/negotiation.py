@@ -1,6 +1,7 @@
 """docs/negotiation.md: the rules of member and leader and the release table, from the tables."""
 
 import re
+from collections.abc import Iterable
 
 from probing import (
     FOLLOWUP_RULES,
@@ -128,11 +129,13 @@ def render() -> str:
 
 def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     """Return a table in Markdown."""
-    lines = [header, tuple("---" for _ in header), *rows]
-    return "\n".join(
-        "| " + " | ".join(re.sub(r"\s+", " ", cell).replace("|", "\\|") for cell in line) + " |"
-        for line in lines
-    )
+    return "\n".join(map(table_row, (header, tuple("---" for _ in header), *rows)))
+
+
+def table_row(cells: Iterable[str]) -> str:
+    """Return a row of a table in Markdown."""
+    texts = (re.sub(r"\s+", " ", cell).replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(texts)} |"
 
 
 def template(text: str) -> str:

@@ -6,6 +6,7 @@ From the rows of `system_tests/plan`, the release table and the stored verdicts 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from docs.generators.negotiation import table_row
 from probing import NEWEST_KAFKA, RELEASES, Release, find_release
 from probing.releases import READ, TRUNK
 from probing.upgrades import NOT_RUN, one_way_formats_between, seen_with
@@ -17,7 +18,6 @@ from system_tests.plan import (
     CHANGES,
     NOT_CHECKED,
     NOT_REHEARSED,
-    Announced,
     ReleaseChange,
     When,
 )
@@ -105,7 +105,7 @@ def render() -> str:
         f"{_USES}\n\n",
         *(_section(when) for when in When),
         _LATER.format(date=READ[TRUNK]["date"]),
-        *map(_announced_row, ANNOUNCED),
+        *(f"{table_row(row)}\n" for row in ANNOUNCED),
         "\n",
         _RUN,
         *map(_claim_row, CLAIMS),
@@ -181,17 +181,13 @@ def _newest(newest: Release) -> Iterator[str]:
     rows.append(("way back", f"to {before.name}: {path}", state, "release table, simulated"))
     order = ("changed, to do", "changed, nothing to do", "new", "off by default", "way back")
     for row in sorted(rows, key=lambda row: order.index(row[0].partition(":")[0])):
-        yield _cells(row)
+        yield f"{table_row(row)}\n"
     yield "\n"
 
 
 def _in_patch(release: str, first: str) -> str:
     """Return the patch that has a row, unless it is the first one."""
     return "" if release == first else f": since {release}"
-
-
-def _announced_row(row: Announced) -> str:
-    return _cells(row)
 
 
 def _claim_row(claim: Claim) -> str:
@@ -208,9 +204,4 @@ def _row(change: ReleaseChange) -> str:
         ", ".join((*change.uses, *(f"not {use}" for use in change.unless))),
         change.source + (f"; shown by `{change.shown}`" if change.shown else ""),
     )
-    return _cells(cells).rstrip("\n")
-
-
-def _cells(cells: Iterable[str]) -> str:
-    """Return a row of a table."""
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
+    return table_row(cells)

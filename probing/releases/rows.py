@@ -138,22 +138,30 @@ RELEASE_TABLES: Final = read_table(
         "member": _history({**_SINCE, "model": tuple(MemberModel.__members__)}),
         "upgrade_from": _history(
             ordered(
-                *(all_or_none(_UPGRADE_FROM, "first", "last"), _last_of),
-                *("first <= last", "last < since"),
+                all_or_none(_UPGRADE_FROM, "first", "last"),
+                _last_of,
+                "first <= last",
+                "last < since",
             )
         ),
         "crashing_value": rows_of(
             ordered(
-                *({**_CRASHING, "why": str, **_CLAIMED}, _last_of),
-                *("since <= until_last", "value < since"),
+                {**_CRASHING, "why": str, **_CLAIMED},
+                _last_of,
+                "since <= until_last",
+                "value < since",
             ),
-            *("since", "value"),
+            "since",
+            "value",
         ),
         "format": rows_of(
             ordered(
-                *(all_or_none(_FORMAT, "last_old_series", "honoured_since"), _last_of),
-                *("exists_since < changed_in", "changed_in < reads_former_since"),
-                *("last_old_series < changed_in", "changed_in <= honoured_since"),
+                all_or_none(_FORMAT, "last_old_series", "honoured_since"),
+                _last_of,
+                "exists_since < changed_in",
+                "changed_in < reads_former_since",
+                "last_old_series < changed_in",
+                "changed_in <= honoured_since",
             ),
             "name",
         ),

@@ -6,12 +6,11 @@ import logging
 import re
 import signal
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from assignor.cli import BadInput, Command, EnvironmentFailed, format_option
 from assignor.cli.toolkit import absent_extra
@@ -19,6 +18,7 @@ from assignor.interrupts import handle_interrupts
 from probing import ReleaseError
 from system_tests import broker as broker_package
 from system_tests.broker import TEST_COORDINATOR, BrokerConfig
+from system_tests.cli.options import given_among
 from system_tests.coordinator import CoordinatorConfig
 from system_tests.errors import EnvironmentFailureError
 
@@ -145,7 +145,7 @@ def broker(
     if release is not None:
         _serve_real(release, topics, form, port=port, users=users, key_store=key_store)
         return
-    if unused := _given(_OF_REAL):
+    if unused := given_among(_OF_REAL):
         raise BadInput(f"{unused}: the embedded broker knows no login and no TLS; add --kafka 4.4")
     config = BrokerConfig(
         host=host,
@@ -186,7 +186,7 @@ async def _serve(config: BrokerConfig, form: str) -> None:
 
 
 def _serve_real(release: str, topics: Mapping[str, int], form: str, **options: Any) -> None:
-    if unused := _given(_OF_EMBEDDED):
+    if unused := given_among(_OF_EMBEDDED):
         raise BadInput(f"--kafka has no use for {unused}, which are of the embedded one")
     from system_tests.real import broker_release, serve_real_broker  # noqa: PLC0415 needs Java
 
@@ -203,17 +203,6 @@ def _serve_real(release: str, topics: Mapping[str, int], form: str, **options: A
         raise BadInput(str(error)) from error
     except EnvironmentFailureError as error:
         raise EnvironmentFailed(str(error)) from error
-
-
-def _given(names: Collection[str]) -> str:
-    """The options among these that the command line has, as text."""
-    context = click.get_current_context()
-    return ", ".join(
-        option.opts[0]
-        for option in context.command.params
-        if option.name in names
-        and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
-    )
 
 
 def _announce(

@@ -46,6 +46,7 @@ __all__ = [
     "force_option",
     "format_option",
     "given_again",
+    "given_among",
     "given_here",
     "group_options",
     "offline_option",
@@ -286,6 +287,22 @@ def given_here() -> frozenset[str]:
     )
 
 
+def given_among(among: Collection[str] = (), *, but: Collection[str] = ()) -> str:
+    """Return the options on the command line, as text; empty: none of them is there.
+
+    Args:
+        among: names of parameters to look for; empty: all, save those in `but`.
+        but: names of parameters that are left out.
+    """
+    given = given_here() - set(but)
+    found = given & set(among) if among else given
+    return ", ".join(
+        option.opts[0]
+        for option in click.get_current_context().command.params
+        if option.name in found
+    )
+
+
 def refuse_options(
     sentence: str, among: Collection[str] = (), *, but: Collection[str] = ()
 ) -> None:
@@ -296,15 +313,8 @@ def refuse_options(
         among: names of parameters that are not used; empty: all, save those in `but`.
         but: names of parameters that are used.
     """
-    given = given_here() - set(but)
-    unused = given & set(among) if among else given
-    names = [
-        option.opts[0]
-        for option in click.get_current_context().command.params
-        if option.name in unused
-    ]
-    if names:
-        refuse(f"{sentence} {', '.join(names)}")
+    if names := given_among(among, but=but):
+        refuse(f"{sentence} {names}")
 
 
 def given_again(*, without: Collection[str] = ()) -> str:

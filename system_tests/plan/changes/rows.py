@@ -98,7 +98,9 @@ def _problem_of_change(row: dict[str, Any], _: object) -> str:
 
 _ROWS: Final = rows_of(
     Where(ordered(_CHANGE, _RELEASE.index, "from_below <= since"), _problem_of_change),
-    *("since", "subject", "what"),
+    "since",
+    "subject",
+    "what",
 )
 _STREAMS: Final = read_table(
     _FILES,
