@@ -41,7 +41,7 @@ class _RollingBounce(LazyGroup):
         "broker": Subcommand(
             "system_tests.cli.broker",
             "broker",
-            "Run a Kafka broker for tests, in memory or real, until Ctrl-C.",
+            "Run a Kafka broker for tests and demos, in memory or real, until SIGTERM or SIGINT.",
         ),
     }
 

@@ -164,6 +164,7 @@ NOT_RUN = (
         "needs a cluster: tests/assignor/cli",
     ),
     (r"PROGRAM (live|soak)\b", "starts processes: system_tests/scenarios"),
+    (r"PROGRAM broker\b", "runs until a signal: tests/system_tests/cli/test_broker.py"),
     (r"PROGRAM (batch|group|whatif|compare)\b", "starts a JVM: tests/spark_assign"),
     (r"--overwrite|--out ", "starts a JVM: tests/spark_assign"),
     (r"PROGRAM matrix(?! --from 2\.3\.1)", "takes minutes: test_matrix"),
