@@ -1,9 +1,9 @@
 """Loops go through events in every order: nothing is lost, stuck or silent.
 
 The planted faults that they find (tests/planted/input.toml) need one event. Every run has each
-event alone and a part of the sequences of three, `make nightly` a quarter of these, each part with
-random delays of its own;
-`python -m tests.assignor.adapters.contract.explore` plays all of them.
+event alone and a part of the sequences of three, `make nightly` a sixteenth of these, each part
+with random delays of its own; `python -m tests.assignor.adapters.contract.explore` plays all of
+them.
 """
 
 import os
@@ -19,7 +19,7 @@ from tests.nightly import sample
 
 DEPTH = 3
 PARTS = 409
-AT_NIGHT = 4
+AT_NIGHT = 16
 BROKEN = [
     ("codec", "interrupt_in_poll", "checksum"),
     # The state took records of a topic that was made anew for those of the former one.
