@@ -158,8 +158,9 @@ class ConsumerLoop(GroupConsumer):
             async with asyncio.timeout(timeout_ms / 1000 + _LATE_S) as limit:
                 batch: Batch = await self.consumer.getmany(timeout_ms=timeout_ms, **size)
                 return batch
-        except UnreadableRecord as error:  # aiokafka keeps those of partitions that are gone
-            if ClientPartition(error.topic, error.partition) in self.assigned():
+        except UnreadableRecord as error:  # aiokafka keeps those of former assignments
+            partition = ClientPartition(error.topic, error.partition)
+            if self.positions().get(partition) == error.offset:
                 raise
             return {}
         except TimeoutError:

@@ -119,7 +119,7 @@ class Engine:
             batch: Batch = yield partial(self._client.poll, size, waits=waits)
         except Exception as error:
             # An error of the listener, in the same poll, comes before the client's.
-            if not (self._client.is_closed or is_interrupt(error)):
+            if not is_interrupt(error):
                 self._client.check()
             raise
         self._polled = batch

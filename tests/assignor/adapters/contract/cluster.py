@@ -196,6 +196,7 @@ class Cluster:
     Attributes:
         parts: number -> log.
         fetch_errors: number -> [error code, how many more fetches; None: all].
+        refused_s: when a fetch was last answered with such an error.
         fetch_failures: what the next requests to fetch end with, instead of an answer.
         refusals: errors of the next commits; None: no answer until its time is over.
         silent_until_s: until when the coordinator does not answer.
@@ -210,7 +211,7 @@ class Cluster:
         self.clock, self.waiters = clock, []
         self.incarnation, self.exists, self.shown = 1, True, {}
         self.parts = {number: PartitionLog(1 << 20) for number in range(partitions)}
-        self.fetch_errors, self.fetch_failures = {}, []
+        self.fetch_errors, self.fetch_failures, self.refused_s = {}, [], -_LIMIT_S
         self.refusals, self.silent_until_s = [], 0.0
         self.values, self.markers, self.former_ends = {}, set(), Counter()
         # Of `Access` of the state stores.
@@ -307,6 +308,7 @@ class Cluster:
         """Return (error code, end offset, batches)."""
         error = self.fetch_errors.get(number)
         if error is not None:
+            self.refused_s = self.clock.monotonic()
             if error[1] is not None:
                 error[1] -= 1
                 if not error[1]:

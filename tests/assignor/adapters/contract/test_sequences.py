@@ -87,8 +87,14 @@ DRAWN = [
     ),
     # aiokafka raised an error of a record of a partition that the member had lost.
     ("aiokafka polled", 1, "deserializer removed_and_interrupted lost"),
+    # It raised that of a partition that the member had got back, at its committed offset.
+    ("aiokafka polled", 48, "deserializer interrupt_in_poll removed_and_interrupted"),
+    # An error of the listener in a poll in which the consumer was closed was only logged.
+    ("aiokafka polled", 48, "handler_closes close_in_poll listener_raises"),
     # The oracle asked for records that a member passed which ended before it could know the topic.
     ("kafka-python polled", 1151, "checksum unknown_error topic_made_anew_ahead"),
+    # The oracle asked for a warning of a lost position while the broker refused to fetch.
+    ("confluent run_tasks", 48, "no_right handler_pauses_in_a_slice retention"),
     # The oracle asked for a commit behind a record that a client without ids need not find.
     ("aiokafka polled", 1003, "handler_is_slow topic_made_anew transaction"),
 ]
