@@ -36,7 +36,7 @@ from assignor.adapters.processing import (
     consumed,
 )
 from assignor.config import is_deferred, refused
-from assignor.embedding import COMMIT_METADATA, MemberStopped, UnreadableRecord, error_text
+from assignor.embedding import COMMIT_METADATA, MemberStopped, error_text
 from assignor.embedding.loops import CLOSED, Batch, Engine, PollLoop, log_late_commit
 from assignor.errors import ConfigError
 
@@ -158,11 +158,6 @@ class ConsumerLoop(GroupConsumer):
             async with asyncio.timeout(timeout_ms / 1000 + _LATE_S) as limit:
                 batch: Batch = await self.consumer.getmany(timeout_ms=timeout_ms, **size)
                 return batch
-        except UnreadableRecord as error:  # aiokafka keeps those of former assignments
-            partition = ClientPartition(error.topic, error.partition)
-            if self.positions().get(partition) == error.offset:
-                raise
-            return {}
         except TimeoutError:
             if not limit.expired():
                 raise

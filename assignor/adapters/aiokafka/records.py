@@ -50,6 +50,25 @@ class _Records:
             raise StopIteration from error
 
 
+class _RecordError(FetchError):
+    """The error of a record, raised only while the consumer stands where the record was fetched.
+
+    aiokafka keeps results of former assignments, too, and checks only records against them.
+    """
+
+    def __init__(self, error: Exception, backoff_s: float, result: Any, records: _Records) -> None:
+        super().__init__(error=error, backoff=backoff_s)
+        self._assignment = result._assignment  # noqa: SLF001 no hook for it
+        self._partition = result._topic_partition  # noqa: SLF001 as above
+        self._position = records.next_fetch_offset
+
+    def check_raise(self) -> None:
+        if self._assignment.active:
+            state = self._assignment.state_value(self._partition)
+            if state.has_valid_position and state.position == self._position:
+                super().check_raise()
+
+
 class _FetchedRecords(OrderedDict[Any, Any]):
     """aiokafka's results by partition; a partition that ends with an error has it as next result.
 
@@ -80,9 +99,10 @@ class _FetchedRecords(OrderedDict[Any, Any]):
 
     def __delitem__(self, partition: Any) -> None:
         records = self._read.pop(partition, None)
+        result = self[partition]
         super().__delitem__(partition)
         if records is not None and records.error is not None:
-            self[partition] = FetchError(error=records.error, backoff=self._backoff_s)
+            self[partition] = _RecordError(records.error, self._backoff_s, result, records)
             self._wake()
 
 
