@@ -48,7 +48,7 @@ last field are allowed; a trailer of this project is listed. A native body is li
 later versions are listed as unknown. In JSON, fields that Kafka does not have are under "native".
 """
 _DECODE_EXAMPLES = """
-PROGRAM decode --kind subscription --hex 0000000c0000000c
+PROGRAM decode --kind subscription --hex 0000006300000063
 PROGRAM decode --kind assignment --file blob.bin --format json
 kafka-tool | PROGRAM decode --kind subscription --hex -
 PROGRAM decode --jsonl - < questions  # lines of {"kind": ..., "hex": ...}

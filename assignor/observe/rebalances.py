@@ -219,7 +219,7 @@ class RebalanceWatch:
         if rejoin is not None:
             return (Outcome.VERSION if rejoin.for_version else Outcome.FOLLOWUP), rejoin.why
         if taken is not None and taken.waiting:
-            which = f"no member has a task of {_listed(taken.waiting)}"
+            which = f"no tasks in {_listed(taken.waiting)}"
             if taken.stopped:
                 return Outcome.STOPPED, f"{which}: {'; '.join(taken.stopped)}"
             return Outcome.WAITING, f"{which}: topics are missing or unknown"

@@ -40,7 +40,7 @@ _TOP = f"""# The bytes, field by field
 To list the fields of a subscription or assignment with their bytes:
 
 ```sh
-assignor decode --kind subscription --hex 0000000c0000000c
+assignor decode --kind subscription --hex 0000006300000063
 ```
 
 Versions 1 to {max(KAFKA_VERSIONS)} are Kafka's. They equal the bytes of Kafka Streams 0.10.0 to

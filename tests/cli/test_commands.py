@@ -249,7 +249,7 @@ def test_an_example_does_what_its_comment_promises(program, line, folder):
     words, stdin = words_of(program, quick(line))
     typed = (folder / stdin).read_bytes() if stdin else QUESTION.encode()
     if "--hex -" in line:
-        typed = b"0000000c0000000c"
+        typed = b"0000006300000063"
     run = next(command for command in PROGRAMS if command.name == program)
     done = CliRunner().invoke(run, words, input=typed)
     expected = next((status for part, status in STATUS.items() if part in " ".join(words)), 0)

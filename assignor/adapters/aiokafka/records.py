@@ -50,7 +50,7 @@ class _Records:
             raise StopIteration from error
 
 
-class _RecordError(FetchError):
+class _RecordError(FetchError):  # type: ignore[misc] # the client is untyped
     """The error of a record, raised only while the consumer stands where the record was fetched.
 
     aiokafka keeps results of former assignments, too, and checks only records against them.

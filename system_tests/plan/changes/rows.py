@@ -102,11 +102,7 @@ _ROWS: Final = rows_of(
     "subject",
     "what",
 )
-_STREAMS: Final = read_table(
-    _FILES,
-    "streams.toml",
-    {"brokers": rows_of(_BROKERS, "since", rises=_RELEASE.index), "change": _ROWS},
-)
+_STREAMS: Final = read_table(_FILES, "streams.toml", {"change": _ROWS})
 
 
 def _problem_of_announced(name: str, _: object) -> str:
@@ -124,6 +120,7 @@ _CHANGES: Final = read_table(
     {
         "change": _ROWS,
         "new": rows_of(_NEW, "release", "what"),
+        "brokers": rows_of(_BROKERS, "since", rises=_RELEASE.index),
         "announced": rows_of(_ANNOUNCED, "release", "what"),
     },
 )
@@ -193,7 +190,7 @@ def find_target(name: str) -> Release:
 STREAMS_CHANGES: Final = tuple(map(_change, _STREAMS["change"]))
 """What changes with the streams protocol (KIP-1071), whatever the release of the members."""
 
-STREAMS_BROKERS: Final[tuple[dict[str, Any], ...]] = tuple(_STREAMS["brokers"])
+STREAMS_BROKERS: Final[tuple[dict[str, Any], ...]] = tuple(_CHANGES["brokers"])
 """What brokers from a release on do with streams groups, as keywords of `BrokerRow`."""
 
 NOT_CHECKED: Final = (

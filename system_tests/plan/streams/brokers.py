@@ -1,4 +1,4 @@
-"""What brokers of a release do with streams groups (KIP-1071), from `changes/streams.toml`."""
+"""What brokers of a release do with streams groups (KIP-1071), from `changes/changes.toml`."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
 The move is offline: the coordinator converts an empty classic group, and keeps its committed
 offsets. Facts are those of Kafka 4.3.1 and 4.4.0: of their jars, and of moves with real brokers and
-members (`live --to streams`). `changes/streams.toml` has what differs by release.
+members (`live --to streams`). `changes/changes.toml` has what brokers differ in.
 """
 
 from dataclasses import dataclass, replace

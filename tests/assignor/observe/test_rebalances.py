@@ -156,12 +156,12 @@ def test_what_was_lost_with_the_membership_is_gained_anew():
         (
             [took(A, waiting=(1, 2))],
             Outcome.WAITING,
-            "no member has a task of subtopologies 1, 2: topics are missing or unknown",
+            "no tasks in subtopologies 1, 2: topics are missing or unknown",
         ),
         (
             [took(waiting=(0,), stopped=("reset x", "create y"))],
             Outcome.STOPPED,
-            "no member has a task of subtopology 0: reset x; create y",
+            "no tasks in subtopology 0: reset x; create y",
         ),
         ([took(A, stopped=("reset x",))], Outcome.SETTLED, ""),
         ([took(waiting=(0,)), rejoin(for_version=True)], Outcome.VERSION, "because"),

@@ -15,10 +15,17 @@ from encoding import KAFKA_VERSIONS, Subscription
 from encoding.kafka.subscription import AS_READ
 from probing import NEWEST_KAFKA, RELEASES, find_release
 from probing.features import KAFKA_RELEASES
+from probing.releases import parse_order
 from probing.releases.rows import LATEST_VERSION_SINCE, READ, RELEASE_TABLES, TRUNK
 from probing.versions import START_VERSION
 from system_tests.matrix import all_pairs, kip268_pairs, read_verdicts
-from system_tests.plan.changes import CHANGES, NEW, STREAMS_BROKERS, STREAMS_CHANGES
+from system_tests.plan.changes import (
+    ANNOUNCED,
+    CHANGES,
+    NEW,
+    STREAMS_BROKERS,
+    STREAMS_CHANGES,
+)
 from system_tests.real import PINS
 from system_tests.support.fetch import CURRENT
 from tests.encoding.golden_files import LATEST, PATCHES, expected_count, groups, lines, vectors
@@ -55,7 +62,7 @@ def feature_levels():
 def streams_groups():
     if f"{NEWEST.series}.0" not in [row["since"] for row in STREAMS_BROKERS]:
         return (
-            f"[[brokers]] {NEWEST.series}.0 in system_tests/plan/changes/streams.toml: what its"
+            f"[[brokers]] {NEWEST.series}.0 in system_tests/plan/changes/changes.toml: what its"
             " brokers do with streams groups"
         )
     return ""
@@ -80,6 +87,11 @@ def changes():
             " changes (Kafka's upgrade notes and Streams guide, ConfigDef of its jars); each is"
             " a [[change]] in system_tests/plan/changes/changes.toml, and [[one_way_format]]"
             " what earlier releases cannot open; nothing = true if there is none"
+        )
+    if lacking := [row.release for row in ANNOUNCED if parse_order(row.release) <= NEWEST.order]:
+        return (
+            f"[[announced]] {lacking[0]} in system_tests/plan/changes/changes.toml: what came with"
+            f" {NEWEST.name} is a [[change]], what did not is announced of a later release"
         )
     problems = (problem_of_read(name, row) for name, row in READ.items() if name != TRUNK)
     return next(filter(None, problems), "")

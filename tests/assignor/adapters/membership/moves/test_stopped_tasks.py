@@ -103,7 +103,7 @@ def test_where_a_source_topic_has_grown_every_member_says_that_its_tasks_are_sto
             "the member keeps running, and its tasks run once it is corrected"
         )
     assert outcomes(caplog) == [("WARNING", "outcome=stopped")] * 4
-    assert "no member has a task of subtopology 0: the log has what to correct" in caplog.text
+    assert "no tasks in subtopology 0: the log has what to correct" in caplog.text
     reported = [each for each in caplog.records if sentence in each.getMessage()]
     assert [each.levelname for each in reported] == ["ERROR"] * 2, "once for each member"
     found.topics[CHANGELOG] = 3
