@@ -43,6 +43,7 @@ from encoding import (
     view_reference,
 )
 from encoding.primitives.varints import encode_varint
+from probing.versions import START_VERSION
 from fuzz.corpus import Seed, read_corpus, write_seeds
 from fuzz.group_row import seeds as group_rows
 from fuzz.inspected_groups import group_seeds
@@ -232,7 +233,7 @@ def member_seeds() -> Iterator[Seed]:
     )
     for options in (0, 1, 2, 4, 16, 20):
         behind = bytes([options]) + picked
-        for version in KAFKA_VERSIONS:
+        for version in KAFKA_VERSIONS[: KAFKA_VERSIONS.index(START_VERSION) + 1]:
             low = replace(value, version=version, commonly_supported_version=version)
             name = f"member {options}, v{version}"
             yield Seed("member_receive", name, encode_assignment(low) + behind)
