@@ -43,7 +43,6 @@ from encoding import (
     view_reference,
 )
 from encoding.primitives.varints import encode_varint
-from probing.versions import START_VERSION
 from fuzz.corpus import Seed, read_corpus, write_seeds
 from fuzz.group_row import seeds as group_rows
 from fuzz.inspected_groups import group_seeds
@@ -51,6 +50,7 @@ from fuzz.led_groups import led_seeds
 from fuzz.member_answers import PARTITIONS
 from fuzz.store_files import store_file_seeds
 from fuzz.targets import BASES, TARGETS
+from probing.versions import START_VERSION
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "encoding" / "golden"
 NATIVE_WRITTEN = (101, 102, 103)
