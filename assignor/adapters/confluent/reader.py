@@ -8,6 +8,7 @@ never connect again, and heartbeats of the member would keep partitions that nob
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from math import inf
 from typing import Any, Final
 
 from confluent_kafka import (
@@ -137,7 +138,7 @@ class ReaderInput:
         self.watch = InputWatch(_RESETS.get(settings.reset_offset, "error"))
         self._stored = stored
         self._lost: dict[TopicPartition, int | None] = {}
-        self._looked_s = 0.0
+        self._looked_s = -inf
         # Partition -> (position that librdkafka tells by mistake, the right one), until a record is
         # returned of it.
         self._mistaken: dict[TopicPartition, tuple[int, int]] = {}
@@ -154,9 +155,11 @@ class ReaderInput:
         for each in failed.values():
             self._set_back(consumer, each)
         now_s = time.monotonic()
-        if not messages or now_s - self._looked_s >= _LOOK_S:
+        # To settle a lost position asks for new topics: records of the former ones go before.
+        asks = bool(self._lost and taken)
+        if asks or not messages or now_s - self._looked_s >= _LOOK_S:
             self._looked_s = now_s
-            taken = self._drop_former(consumer, taken, now_s)
+            taken = self._drop_former(consumer, taken, now_s, asks=asks)
         for partition, at in sorted(self._lost.items(), key=lambda item: item[0]):
             if self._settle(consumer, partition, {partition: at}, {}):
                 self._lost.pop(partition, None)
@@ -169,10 +172,12 @@ class ReaderInput:
         client = ConsumerLoop(consumer)
         return frozenset(self.watch.made_anew(client.topic_ids(asks=False), client.assigned()))
 
-    def _drop_former(self, consumer: Any, taken: list[Message], now_s: float) -> list[Message]:
+    def _drop_former(
+        self, consumer: Any, taken: list[Message], now_s: float, *, asks: bool
+    ) -> list[Message]:
         """Settle positions in topics that were made anew; return the messages of all others."""
         client = ConsumerLoop(consumer)
-        ids = client.topic_ids(asks=False)
+        ids = client.topic_ids(asks=asks)
         anew = frozenset(self.watch.look(ids, client.assigned(), now_s))
         if not anew:
             return taken

@@ -139,9 +139,6 @@ class PollLoop:
             is_shutdown: the whole group was asked to end.
             has_left: whether the member has left the group; called for a line that says so.
         """
-        facts = LoopFacts(step=Step.NEXT, is_ended=is_ended, is_shutdown=is_shutdown)
-        if decide(facts).then is Then.END:
-            return False
         self._measure()
         is_single = self._longest_s >= self._slice_s
         records = 1 if is_single else self._delivered
@@ -154,7 +151,8 @@ class PollLoop:
         if too_long and not self._is_noted:
             _log.warning("%s", too_long)
         self._delivered, self._longest_s, self._is_noted = 0, 0.0, False
-        return True
+        facts = LoopFacts(step=Step.NEXT, is_ended=is_ended, is_shutdown=is_shutdown)
+        return decide(facts).then is not Then.END
 
     def delivered(self, records: int | None = 0) -> None:
         """Note that a poll has succeeded.

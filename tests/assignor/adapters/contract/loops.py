@@ -223,8 +223,10 @@ class Aiokafka(Run):
                 give_up = self.stores.on_tasks_lost if is_lost else self.stores.on_tasks_revoked
                 give_up(tasks(gone), {})
             self.stores.on_tasks_assigned(tasks(partitions), {})
+        # All begin at committed offsets: what was passed over after the last commit comes again.
+        self.passed_here = set()
         if not self.consumer._closed and self.consumer.subscription():
-            self.give_up(partitions)  # all begin at committed offsets
+            self.give_up(partitions)
             aiokafka.assign(self.consumer, partitions)
 
     def pause(self, number):
@@ -275,11 +277,6 @@ class AiokafkaTasks(Aiokafka):
 
     has_stores = has_slices = True
     has_sizes = False
-
-    def assign(self, partitions, gone, *, is_lost=False):
-        # All begin at committed offsets: what was passed over after the last commit comes again.
-        self.passed_here = set()
-        super().assign(partitions, gone, is_lost=is_lost)
 
     async def _poll(self):
         await aiokafka_adapter.run_tasks(

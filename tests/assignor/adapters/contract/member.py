@@ -81,8 +81,8 @@ class Run(OtherMember):
         self.slept_s = 0.0
         # Number -> topic that an answer had shown before the last poll, and before the one before
         # it; records of a later one that were processed as if they were of that one, and are again
-        # once it is found.
-        self.shown, self.known, self.early = {}, {}, set()
+        # once it is found; records that were processed after it was.
+        self.shown, self.known, self.early, self.found = {}, {}, set(), set()
         self.blind = {}  # number -> offset that was committed to a topic that is not shown
         # Whether a broker has left a request of the group unanswered.
         self.is_unanswered = False
@@ -230,7 +230,8 @@ class Run(OtherMember):
     def handle(self, number, offset, value):
         """Process a record."""
         self.handled.append(value)
-        if self.shown.get(number) != self.cluster.incarnation:
+        is_found = self.shown.get(number) == self.cluster.incarnation
+        if not is_found:
             self.early.add(value)
         if self.commits_delivered:
             self.finished.add(value)
@@ -238,6 +239,8 @@ class Run(OtherMember):
         if action is not None:
             self._act(action, value)
         self.finished.add(value)
+        if is_found and not self.is_over:  # else it need not be committed any more
+            self.found.add(value)
 
     def _act(self, action, value):
         try:

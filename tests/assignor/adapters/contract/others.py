@@ -89,7 +89,7 @@ class OtherMember:
 
     def lag(self):
         """Return partition -> the offset that is committed, though all behind it is finished."""
-        found, unread = {}, self.early | (self.skipped - self.finished)
+        found, unread = {}, self.early - self.found | (self.skipped - self.finished)
         for each in self.everything if self.commits_again and self.cluster.exists else ():
             log, at = self.cluster.parts[each.partition], self.cluster.committed.get(each, 0)
             behind = [(each.partition, n) for n in range(max(at, log.start_offset), log.end_offset)]
