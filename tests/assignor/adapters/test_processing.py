@@ -10,12 +10,13 @@ from kafka.errors import (
     KafkaError,
     TopicAuthorizationFailedError,
 )
+from kafka.structs import TopicPartition as KafkaPartition
 
-from assignor.adapters.processing import BlockingLoop
+from assignor.adapters.processing import BlockingLoop, GroupConsumer
 from assignor.adapters.threads import LOOP_END
 from assignor.embedding import ClusterUnavailable, MemberStopped
 from assignor.embedding.loops import InputWatch, PollLoop, TaskEngine
-from encoding import TaskId
+from encoding import TaskId, TopicPartition
 
 RECORD = SimpleNamespace(topic="in", partition=0, offset=9)
 
@@ -290,3 +291,14 @@ def test_a_loop_pauses_again_what_the_client_has_forgotten_in_a_rebalance():
     loop._fetch_except(frozenset("p"))
     loop._fetch_except(frozenset())
     assert client.calls == [("pause", "p"), ("pause", "p"), ("resume", "p")]
+
+
+@pytest.mark.parametrize("call", ["pause", "resume"])
+def test_a_client_gets_partitions_in_its_own_form(call):
+    """kafka-python and aiokafka refuse those of another class, though they are equal."""
+    given = []
+    consumer = SimpleNamespace(**{call: lambda *partitions: given.extend(partitions)})
+    client = GroupConsumer(consumer, None, 1000, {}, "none")
+    client.partition = KafkaPartition
+    getattr(client, call)(frozenset({TopicPartition("in", 0)}))
+    assert [(type(each), each) for each in given] == [(KafkaPartition, ("in", 0))]

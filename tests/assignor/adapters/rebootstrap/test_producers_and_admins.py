@@ -76,15 +76,37 @@ class Writer(threading.Thread):
         self.join(LIMIT_S)
         assert not self.is_alive()
 
+    def close(self):
+        """Close the producer; after a failed test it does not wait for what no broker takes."""
+        self.stopping.set()
+        self.producer.close(timeout=1)
+
+
+@pytest.mark.kip("1102-9", "loop")
+def test_a_client_that_begins_again_has_the_bootstrap_servers_for_brokers(broker, closed):
+    producer = closed(KafkaProducer(bootstrap_servers=broker.bootstrap_servers))
+    producer.partitions_for(TOPIC)
+    supervisor, cluster, seen = kafka_python.supervise(producer), producer._metadata, []
+    servers = cluster._generate_bootstrap_brokers()
+
+    def begin_again():
+        supervisor._begin_again(servers)
+        seen.append({**cluster._brokers})  # before the next metadata, which this loop reads
+
+    assert cluster._brokers != servers
+    supervisor._run(begin_again)
+    assert seen == [servers]
+    supervisor.close()
+
 
 @pytest.mark.kip("1102-9", "loop")
 def test_a_producer_of_kafka_python_goes_on_when_all_brokers_are_replaced(broker, closed):
     servers = broker.bootstrap_servers
     settings = {"bootstrap_servers": servers, "reconnect_backoff_max_ms": 300, "acks": "all"}
-    producer, other = (closed(KafkaProducer(**settings)) for _ in range(2))
+    producer, other = (KafkaProducer(**settings) for _ in range(2))
     supervisor = kafka_python.supervise(producer)
     none = kafka_python.supervise(other, metadata_recovery_strategy="none")
-    writer, control = Writer(producer, "with"), Writer(other, "none")
+    writer, control = closed(Writer(producer, "with")), closed(Writer(other, "none"))
     writers = (writer, control)
     until(lambda: all(len(each.acknowledged()) > AT_LEAST for each in writers), "both write")
 

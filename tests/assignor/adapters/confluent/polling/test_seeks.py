@@ -45,6 +45,18 @@ def test_a_seek_in_on_assign_counts(broker, consumer, assigns, resets):
         member.seek(TopicPartition("other", 0, 0))
 
 
+def test_a_seek_is_the_position_until_the_next_record(broker, consumer):
+    fill(broker)
+    member = consumer()
+    member.subscribe(["words"])
+    read(member, 40)
+    where = TopicPartition("words", 2, 4)
+    member.seek(where)
+    assert [each.offset for each in member.position([where])] == [4]
+    assert [record.offset() for record in read(member, 1)] == [4]
+    assert [each.offset for each in member.position([where])] == [5]
+
+
 @pytest.mark.parametrize("resets", ["earliest", "latest"])
 @pytest.mark.parametrize("offset", [8, None])
 def test_a_seek_counts_while_no_broker_has_told_where_a_partition_begins(
