@@ -76,6 +76,14 @@ you turn it on, the way back. A row of a later patch than {series}.0 has `since`
 | | what | below {series} | source |
 | --- | --- | --- | --- |
 """
+_BACK = """### On the way back
+
+What is different below a release, when a group returns to an earlier one. Members ignore settings
+that their release does not know, with a warning in their log.
+
+| below | about | what changes | what to do | `--uses` | source |
+| --- | --- | --- | --- | --- | --- |
+"""
 _LATER = """### Later releases
 
 What is recorded here of releases to come, as of {date}; read Kafka's own guide as well.
@@ -104,6 +112,8 @@ def render() -> str:
         "## What else changes\n\n",
         f"{_USES}\n\n",
         *(_section(when) for when in When),
+        _BACK,
+        *_back_rows(),
         _LATER.format(date=READ[TRUNK]["date"]),
         *(f"{table_row(row)}\n" for row in ANNOUNCED),
         "\n",
@@ -133,7 +143,7 @@ def _index() -> str:
     for release in releases:
         cells = [release]
         for when in When:
-            own = [c for c in CHANGES if c.since == release and c.when is when]
+            own = [c for c in CHANGES if c.what and c.since == release and c.when is when]
             subjects = dict.fromkeys(change.subject.value for change in own)
             cells.append(f"{len(own)}: {', '.join(subjects)}" if own else "")
         lines.append(f"| {' | '.join(cells)} |")
@@ -143,7 +153,7 @@ def _index() -> str:
 def _section(when: When) -> str:
     """Return the rows of one time, from the newest release to the oldest."""
     own = sorted(
-        (change for change in CHANGES if change.when is when),
+        (change for change in CHANGES if change.what and change.when is when),
         key=lambda change: find_release(change.since).order,
         reverse=True,
     )
@@ -151,6 +161,15 @@ def _section(when: When) -> str:
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |"]
     lines += [_row(change) for change in own]
     return f"### {when}\n\n{_WHEN[when]}\n\n" + "\n".join(lines) + "\n\n"
+
+
+def _back_rows() -> Iterator[str]:
+    """Yield the rows of ways back, from the newest release to the oldest, and the end."""
+    rows = [change for change in CHANGES if change.back]
+    for change in sorted(rows, key=lambda row: find_release(row.since).order, reverse=True):
+        cells = (change.back, change.back_action, _uses(change), change.source)
+        yield f"{table_row((change.since, change.subject.value, *cells))}\n"
+    yield "\n"
 
 
 def _newest(newest: Release) -> Iterator[str]:
@@ -201,7 +220,11 @@ def _row(change: ReleaseChange) -> str:
         change.subject.value,
         change.what,
         "; ".join(filter(None, (change.with_work(_STEP, change.action), change.no_return))),
-        ", ".join((*change.uses, *(f"not {use}" for use in change.unless))),
+        _uses(change),
         change.source + (f"; shown by `{change.shown}`" if change.shown else ""),
     )
     return table_row(cells)
+
+
+def _uses(change: ReleaseChange) -> str:
+    return ", ".join((*change.uses, *(f"not {use}" for use in change.unless)))

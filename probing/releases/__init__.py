@@ -8,9 +8,9 @@ from probing.releases.lookup import (
     Release,
     ReleaseError,
     Standing,
-    find_release,
     parse_order,
 )
+from probing.releases.names import find_release
 from probing.releases.rows import (
     BRIDGE_SERIES,
     FIRST_PATCH_WITHOUT_EAGER,

@@ -7,7 +7,6 @@ The table is keyed by patch, because a metadata version can change in a patch (2
 writes 8), and a fix can be missing on a later branch. ``releases.toml`` holds the data.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -300,45 +299,3 @@ RELEASES: Final[tuple[Release, ...]] = (
 
 NEWEST_KAFKA: Final = [release.name for release in RELEASES if not release.is_native][-1]
 """Name of Kafka's newest release in the table."""
-
-# For tests: a message names them only for a typing error in their own names.
-_EMULATED: Final = [release.name for release in RELEASES if release.is_native][1:]
-_RELEASE_BY_NAME: Final = {release.name: release for release in RELEASES}
-_KNOWN: Final = f"known are {RELEASES[0].name} to {NEWEST_KAFKA}, the newest, and {NATIVE}"
-# Later patches overwrite earlier ones: a series stands for its newest patch.
-_RELEASE_BY_SERIES: Final = {release.series: release for release in RELEASES}
-
-
-def _nearest_names(text: str) -> list[str]:
-    """Return up to four known names that are similar to ``text``, oldest first; none: none is."""
-    if same_prefix := [name for name in _SERIES if name.startswith(f"{text}.")]:
-        return same_prefix[-4:]
-    order = parse_order(text)
-    if order is None:
-        names = [name for name in (*_RELEASE_BY_NAME, *_SERIES) if name not in _EMULATED]
-        near = difflib.get_close_matches(text, _EMULATED, n=1, cutoff=0.8)
-        cutoff = 0.5 if any(map(str.isdigit, text)) else 0.8
-        return near or difflib.get_close_matches(text, names, n=3, cutoff=cutoff)
-    if series := [name for name in _SERIES if order[: len(_order(name))] == _order(name)]:
-        return [release.name for release in RELEASES if release.series == series[0]][-4:]
-    kafka = [release for release in RELEASES if not release.is_native]
-    position = sum(release.order <= order for release in kafka)
-    return [release.name for release in kafka[max(position - 1, 0) : position + 1]]
-
-
-def find_release(text: str) -> Release:
-    """Return the release that ``text`` names.
-
-    Args:
-        text: a patch ("2.3.1", "0.10.2.1"), a series for its newest patch ("2.3", "0.10.2"),
-            "native", or the emulated later releases "next" and "incompatible".
-
-    Raises:
-        ReleaseError: no such release; the message names the nearest known ones, or the newest.
-    """
-    if release := _RELEASE_BY_NAME.get(text) or _RELEASE_BY_SERIES.get(text):
-        return release
-    near = _nearest_names(text)
-    many = f"the nearest known release{'s are' if near[1:] else ' is'} {', '.join(near)}"
-    known = many if near else _KNOWN
-    raise ReleaseError(f"release {text[:40]!r} is unknown; {known}")

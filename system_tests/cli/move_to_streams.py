@@ -25,7 +25,6 @@ from system_tests.plan import (
     RESTORE_RATE,
     STREAMS,
     UNNAMED,
-    WAY_BACK,
     WAY_BACK_IS,
     SavedGroup,
     StreamsMove,
@@ -37,6 +36,7 @@ from system_tests.plan import (
     reports_offsets,
     restored_by_broker,
     verdict_line,
+    way_back,
     with_sources,
 )
 from system_tests.plan.report import move_decision, write_move_report
@@ -90,7 +90,10 @@ def refuse_move_options(given: dict[str, Any]) -> None:
 def refuse_from_streams(given: dict[str, Any]) -> None:
     """Refuse the streams protocol as a start: its way back is part of the move."""
     if (given["new"] or "").lower() == "classic":
-        refuse(f"--to classic is the way back of a streams group. {WAY_BACK}")
+        refuse(
+            "--to classic is the way back of a streams group."
+            f" {way_back(given['old'], given['brokers'])}"
+        )
     if (given["old"] or "").lower() == STREAMS:
         refuse(
             "--from streams has no plan of its own: the way back to the classic protocol is part of"
@@ -183,7 +186,10 @@ def planned_move(
     unchecked, state = "", None
     if saved is not None:
         if saved.is_streams_group:
-            raise ReleaseError(f"group {saved.group.name} is a streams group already. {WAY_BACK}")
+            raise ReleaseError(
+                f"group {saved.group.name} is a streams group already."
+                f" {way_back(given['old'], given['brokers'])}"
+            )
         old, state = find_release(saved.release(old)), saved.state
         if saved.group.static_members:
             uses |= {Use.STATIC}

@@ -29,13 +29,13 @@ from system_tests.plan.group import MOST_MEMBERS, UNNAMED, SimulatedGroup, as_st
 from system_tests.plan.model import PlanStep, Way
 from system_tests.plan.rehearsal import NOT_REHEARSED
 from system_tests.plan.saved import (
-    WAY_BACK,
     SavedGroup,
     begun_bounce,
     read_saved,
     read_saved_topology,
     saved_group,
     spelled_releases,
+    way_back,
 )
 from system_tests.plan.steps import UpgradePlan, make_plan
 from system_tests.plan.streams import (
@@ -69,7 +69,6 @@ __all__ = [
     "SIGNS",
     "STREAMS",
     "UNNAMED",
-    "WAY_BACK",
     "WAY_BACK_IS",
     "Announced",
     "PathChange",
@@ -118,5 +117,6 @@ __all__ = [
     "topology_lines",
     "topology_plan",
     "verdict_line",
+    "way_back",
     "with_sources",
 ]

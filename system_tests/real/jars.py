@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from probing import RELEASES, ReleaseError, find_release
+from probing import ReleaseError, find_release
 from system_tests.errors import EnvironmentFailureError
 from system_tests.real.java import find_java
 
@@ -97,14 +97,7 @@ def broker_release(name: str) -> str:
             f"broker {name!r} is unknown; put the release of your brokers after kafka: as in"
             " kafka:3.9 or kafka:4"
         )
-    newest = [
-        release
-        for release in RELEASES
-        if re.fullmatch("[0-9]+", version)
-        and not release.is_native
-        and release.order[0] == int(version)
-    ]
-    release = max(newest, key=lambda found: found.order) if newest else find_release(version)
+    release = find_release(version)
     if release.is_native or release.order < _OLDEST_BROKER:
         oldest = ".".join(str(number) for number in _OLDEST_BROKER[:2])
         raise ReleaseError(f"broker {name!r} cannot be started; use {oldest} or newer")

@@ -59,7 +59,8 @@ class ReleaseChange:
         since: the first release with it; until: the first later release without it, or empty.
         subject: what it is about.
         when: whether it is dealt with before the upgrade, in a step of the plan, or afterwards.
-        what: what changes, as a sentence without a full stop.
+        what: what changes, as a sentence without a full stop; empty: nothing that a path to it has
+            to say, as of a setting that is new.
         action: what to do, as an imperative; empty if nothing. That of a defect names no release:
             those without it follow from the ranges, and from the path.
         work: what a step of a plan does about it, in either direction; None: no step.
@@ -86,7 +87,7 @@ class ReleaseChange:
     until: str = ""
     subject: Subject
     when: When = When.BEFORE
-    what: str
+    what: str = ""
     action: str = ""
     work: Work | None = None
     source: str

@@ -50,7 +50,7 @@ _CHANGE: Final[dict[str, Form]] = {
     "of?": tuple(Of.__members__),
     "subject": tuple(Subject.__members__),
     "when?": _WHEN,
-    "what": str,
+    "what?": str,
     "action?": str,
     "work?": tuple(Work.__members__),
     "source": str,
@@ -77,8 +77,10 @@ _BROKERS: Final[dict[str, Form]] = {
 def _problem_of_change(row: dict[str, Any], _: object) -> str:
     """Return which range of a row ends before it begins or has a part of another one, and the like.
 
-    A row that concerns a feature has an effect with it.
+    A row that concerns a feature has an effect with it, and a row says something of one direction.
     """
+    if not ({"what", "back"} & {*row}):
+        return "neither what nor back is given"
     position = _NO_RELEASE.index  # of no release 0
     brokers = [row["with_brokers"]] if "with_brokers" in row else []
     ranges = sorted(
@@ -101,6 +103,7 @@ _ROWS: Final = rows_of(
     "since",
     "subject",
     "what",
+    "back",
 )
 _STREAMS: Final = read_table(_FILES, "streams.toml", {"change": _ROWS})
 
@@ -168,8 +171,8 @@ def find_target(name: str) -> Release:
     """
     try:
         return find_release(name)
-    except ReleaseError:
-        order, newest = data.parse_order(name), find_release(data.NEWEST_KAFKA)
+    except ReleaseError as unknown:
+        order, newest = data.parse_order(name.strip()), find_release(data.NEWEST_KAFKA)
         if order is None or order <= newest.order:
             raise
         known = [
@@ -178,9 +181,9 @@ def find_target(name: str) -> Release:
             if (data.parse_order(row.release) or ())[: len(order)] <= order
         ]
         error = ReleaseError(
-            f"release {name[:40]!r} is unknown; the newest is {newest.name}. Recorded here of later"
-            f" releases up to it, as of {data.READ[data.TRUNK]['date']}: {len(known) or 'nothing'}"
-            f"{' (above)' if known else ''}; read Kafka's upgrade guide"
+            f"{unknown}. Announced up to it, as of {data.READ[data.TRUNK]['date']}:"
+            f" {f'{len(known)} of the changes (above)' if known else 'no change'};"
+            " read Kafka's upgrade guide"
         )
         for row in known:
             error.add_note(row)

@@ -17,12 +17,21 @@ from system_tests.plan.saved.fields import SavedFields, checked_fields
 from system_tests.plan.saved.member_releases import both_ways, spelled_releases
 
 _SHOWN: Final = 5
-WAY_BACK: Final = (
-    "To take it back to the classic protocol, stop all members, wait until assignor inspect shows"
-    " Empty, and start them with group.protocol=classic: rolling-bounce plan --from 4.3 --to"
-    " streams --brokers 4.3 has the cost"
-)
-"""What an operator does with a streams group that is to be a classic one again."""
+
+
+def way_back(members: str | None = None, brokers: str | None = None) -> str:
+    """Return what to do with a streams group that is to be a classic one again.
+
+    Args:
+        members: their release, for the command; None: the operator puts it in.
+        brokers: likewise.
+    """
+    return (
+        "To take it back to the classic protocol, stop all members, wait until assignor inspect"
+        " shows Empty, for which static members need streams.session.timeout.ms, and start them"
+        f" with group.protocol=classic: rolling-bounce plan --from {members or 'RELEASE'} --to"
+        f" streams --brokers {brokers or 'RELEASE'} has the cost"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +62,7 @@ class SavedGroup:
             raise ReleaseError(
                 "the group is a streams group (KIP-1071), whose brokers assign the tasks: its"
                 " members do not write their release; plan a new one with --from RELEASE --brokers"
-                f" RELEASE. {WAY_BACK}"
+                f" RELEASE. {way_back()}"
             )
         known = {client: names for client, names in self.releases_by_client.items() if names}
         common = self.common_releases

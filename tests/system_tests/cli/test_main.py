@@ -12,7 +12,7 @@ def run(*arguments):
     ("arguments", "expected"),
     [
         ("--to 2.0", "--from"),
-        ("--from 9.9 --to 2.0", "'9.9' is unknown; the nearest known release is"),
+        ("--from 9.9 --to 2.0", "'9.9' is unknown; the newest release recorded here is"),
         ("--from 3.1 --to native --members 0", "0 is not in the range"),
         ("--from 3.1 --to native --order sideways", "or use leader-last, leader-first, random"),
         ("--from 3.1 --to native --order 0,1", "must name each of a, b, c once"),
