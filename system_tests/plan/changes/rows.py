@@ -181,9 +181,8 @@ def find_target(name: str) -> Release:
             if (data.parse_order(row.release) or ())[: len(order)] <= order
         ]
         error = ReleaseError(
-            f"{unknown}. Announced up to it, as of {data.READ[data.TRUNK]['date']}:"
-            f" {f'{len(known)} of the changes (above)' if known else 'no change'};"
-            " read Kafka's upgrade guide"
+            f"{unknown}. Changes announced up to it, as of {data.READ[data.TRUNK]['date']}:"
+            f" {f'{len(known)} (above)' if known else 'none'}; read Kafka's upgrade guide"
         )
         for row in known:
             error.add_note(row)

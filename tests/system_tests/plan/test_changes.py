@@ -300,7 +300,7 @@ FIRST = ANNOUNCED[0].release
 )
 def test_a_plan_to_a_later_release_says_what_is_announced_and_as_of_when(name, releases):
     sources = [row.source for row in ANNOUNCED if row.release in releases]
-    counted = f"{len(sources)} of the changes (above)" if sources else "no change"
+    counted = f"{len(sources)} (above)" if sources else "none"
     with pytest.raises(ReleaseError, match=r"the newest .* recorded here is") as error:
         find_target(name)
     assert f", as of {READ[TRUNK]['date']}: {counted}; read Kafka's" in str(error.value)
