@@ -207,16 +207,10 @@ STEPS = (
 """In the order of the page; each returns what is to do, or "" if it is done."""
 
 
-_LAST = (
-    "then: make docs, make planted, make test-real, and docs/extending.md for what runs with jars"
-)
-
-
 def main(arguments):
     missing = {step.__name__: step() for step in STEPS}
     missing = {name: sentence for name, sentence in missing.items() if sentence}
     lines = [f"{name}: {sentence}" for name, sentence in missing.items()]
-    lines += [_LAST] * bool(lines)
     text = json.dumps(missing) if "--json" in arguments else "\n".join(lines)
     print(text or f"nothing of {NEWEST.name} is missing")  # noqa: T201
     return 1 if missing else 0
