@@ -1,8 +1,11 @@
 """Each fault has its place and is noticed; each row, checker and promise has a fault."""
 
 import importlib
+import os
 from collections import Counter
 from dataclasses import replace
+from itertools import count
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -37,6 +40,7 @@ PLANTED = [
     for number, fault in enumerate(read_faults())
     for by in noticers(fault)
 ]
+START_S = 2_000_000_000
 HARMLESS = Fault(
     file="",
     row="384-3",
@@ -141,6 +145,23 @@ def test_a_harmless_change_is_not_noticed_and_a_broken_import_proves_nothing(cop
     assert copy.failing_tests(HARMLESS, tests) == []
     with pytest.raises(MovedError, match="the tests do not run"):
         copy.failing_tests(replace(HARMLESS, new="given is is None"), tests)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("clock")
+def test_byte_code_of_a_fault_runs_with_the_fault_only(copy, monkeypatch):
+    """Python takes byte code for that of a source whose size and time in seconds are the same."""
+    fault, write, written = replace(HARMLESS, new="given is True"), Path.write_text, count(1)
+
+    def write_10_s_later(path, *args, **options):
+        write(path, *args, **options)
+        at_s = START_S + 10 * next(written)
+        os.utime(path, (at_s, at_s))
+
+    monkeypatch.setattr(Path, "write_text", write_10_s_later)
+    tests = ["tests/probing/test_persisted_formats.py"]
+    assert copy.failing_tests(fault, tests)
+    assert copy.failing_tests(HARMLESS, tests) == []
 
 
 @pytest.mark.slow
