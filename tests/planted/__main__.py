@@ -113,7 +113,7 @@ def _plant(copy: Copy, fault: Fault, asked: Sequence[str], *, writes: bool) -> l
             if fault.rule and not found:
                 wrong.append("  if another row gives the same result, say so in `reason`")
             continue
-        if not writes and isinstance(found, list) and found != known.get(by):
+        if not writes and found != known.get(by):
             wrong.append(f"{fault.name} ({by}): stored {known.get(by)}, now {found}")
         noticed[by] = found
     if writes and asked:

@@ -59,11 +59,13 @@ class Copy:
             self._write(path, whole)
 
     def _write(self, path: Path, text: str) -> None:
-        """Write a file with a time of its own: bytecode is of a file's time in seconds and size."""
+        """Write a file with a time of its own: byte code is of a file's time in seconds and size.
+
+        It is no time of a clock, which some seconds later could be the same one.
+        """
         path.write_text(text, encoding="utf-8")
         self._writes += 1
-        at_s = path.stat().st_mtime - 10 * self._writes
-        os.utime(path, (at_s, at_s))
+        os.utime(path, (self._writes, self._writes))
 
     def failing_tests(self, fault: Fault, tests: Sequence[str]) -> list[str]:
         """Return the first test that fails with a fault, as a node id without parameters.
@@ -128,8 +130,11 @@ class Copy:
 
 
 def _inherited() -> dict[str, str]:
-    """Return the environment of this process without what a surrounding test run adds."""
-    outer = ("PYTEST_", "NIGHTLY", "HYPOTHESIS")
+    """Return the environment of this process without what a surrounding test run adds.
+
+    Runs in a copy keep their byte code, or each compiles all modules again.
+    """
+    outer = ("PYTEST_", "NIGHTLY", "HYPOTHESIS", "PYTHONDONTWRITEBYTECODE")
     return {name: value for name, value in os.environ.items() if not name.startswith(outer)}
 
 

@@ -1,8 +1,11 @@
 """Each fault has its place and is noticed; each row, checker and promise has a fault."""
 
 import importlib
+import os
 from collections import Counter
 from dataclasses import replace
+from itertools import count
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -20,6 +23,7 @@ from tests.planted.faults import (
     table_of,
 )
 from tests.planted.results import (
+    STORED,
     is_a_test,
     is_as_expected,
     is_current,
@@ -27,7 +31,7 @@ from tests.planted.results import (
     noticers,
     read_results,
 )
-from tests.planted.runs import Copy, worlds_of
+from tests.planted.runs import OTHER, Copy, worlds_of
 
 PRODUCT = ("encoding", "probing", "assignor", "spark_assign", "system_tests")
 UNCHECKED = ("groups with dimensions", "changed topologies", "groups whose levels change")
@@ -37,6 +41,7 @@ PLANTED = [
     for number, fault in enumerate(read_faults())
     for by in noticers(fault)
 ]
+START_S = 2_000_000_000
 HARMLESS = Fault(
     file="",
     row="384-3",
@@ -145,6 +150,39 @@ def test_a_harmless_change_is_not_noticed_and_a_broken_import_proves_nothing(cop
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("clock")
+def test_byte_code_of_a_fault_runs_with_the_fault_only(copy, monkeypatch):
+    """Python takes byte code for that of a source whose size and time in seconds are the same."""
+    fault, write, written = replace(HARMLESS, new="given is True"), Path.write_text, count(1)
+
+    def write_10_s_later(path, *args, **options):
+        write(path, *args, **options)
+        at_s = START_S + 10 * next(written)
+        os.utime(path, (at_s, at_s))
+
+    monkeypatch.setattr(Path, "write_text", write_10_s_later)
+    tests = ["tests/probing/test_persisted_formats.py"]
+    assert copy.failing_tests(fault, tests)
+    assert copy.failing_tests(HARMLESS, tests) == []
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("clock")
+def test_the_check_says_that_another_test_noticed_a_fault(monkeypatch, tmp_path):
+    name = "PERSISTED_RULES: row 'as a leader wrote' is gone"
+    file, _, test = read_results()[name].noticed[OTHER].partition("::")
+    passing = f"{file}::test_only_an_incompatible_change_waits_for_the_setting"
+    stored = STORED.read_text(encoding="utf-8").replace(f"{file}::{test}", passing)
+    monkeypatch.setattr("tests.planted.results.STORED", tmp_path / "results.jsonl")
+    (tmp_path / "results.jsonl").write_text(stored, encoding="utf-8")
+    done = CliRunner().invoke(planted, ["--check", name])
+    assert (done.exit_code, done.stderr) == (
+        1,
+        f"{name} (other): stored {passing}, now {file}::{test}\n",
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("checker", [name for kind in UNCHECKED for name in CHECKERS[kind]])
 def test_a_checker_reports_its_fault(copy, checker):
     fault, command, _ = best_fault(checker)
@@ -159,5 +197,4 @@ def test_a_checker_reports_its_fault(copy, checker):
 def test_a_fault_is_noticed_as_stored(copy, fault, by):
     noticed = notice(copy, fault, by)
     assert is_as_expected(fault, noticed)
-    if isinstance(noticed, list):
-        assert noticed == read_results()[fault.name].noticed[by]
+    assert noticed == read_results()[fault.name].noticed[by]

@@ -48,11 +48,6 @@ class _Topic(NamedTuple):
     leaders: Mapping[int, int]
 
 
-def cluster_facts(admin: Admin, group_id: str, topics_of: TopicsOf) -> ClusterFacts:
-    """Return the facts of one group, as `facts_of_groups` does."""
-    return facts_of_groups(admin, {group_id: topics_of})[group_id]
-
-
 def facts_of_groups(
     admin: Admin, topics_by_group: Mapping[str, TopicsOf]
 ) -> dict[str, ClusterFacts]:

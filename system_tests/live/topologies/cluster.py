@@ -1,6 +1,6 @@
 """The broker of a change, embedded or real, and what the driver asks it about the group."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -8,14 +8,16 @@ from kafka.admin import NewTopic
 from kafka.errors import KafkaError
 
 from assignor.adapters.admin import (
+    LATEST,
     Admin,
     BrokerError,
     Target,
-    cluster_facts,
+    committed_offsets,
     describe_group,
+    offsets_of_topics,
     open_admin,
 )
-from assignor.inspection import ClusterFacts
+from encoding import TopicPartition
 from system_tests.broker import running_broker
 from system_tests.errors import EnvironmentFailureError
 
@@ -57,15 +59,21 @@ class Cluster:
         group = self._ask(lambda: describe_group(self._admin, self._group))
         return len(group.members) if group.state == "Stable" else None
 
-    def facts(self, topics: set[str]) -> ClusterFacts:
-        """Return end offsets of topics and the group's committed offsets.
+    def end_offsets(self, topics: Iterable[str]) -> dict[TopicPartition, int]:
+        """Return the end offsets of these topics alone.
 
         Raises:
             EnvironmentFailureError: the broker does not answer.
         """
-        return self._ask(
-            lambda: cluster_facts(self._admin, self._group, lambda names: topics & {*names})
-        )
+        return self._ask(lambda: offsets_of_topics(self._admin, topics, LATEST))
+
+    def committed(self) -> dict[TopicPartition, int]:
+        """Return the group's committed offsets, also of topics that it does not read any more.
+
+        Raises:
+            EnvironmentFailureError: the broker does not answer.
+        """
+        return self._ask(lambda: committed_offsets(self._admin, self._group))
 
     def _ask(self, question: Callable[[], _Answer]) -> _Answer:
         self._admin.again()

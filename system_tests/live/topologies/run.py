@@ -280,10 +280,10 @@ class _Group:
         topics = {
             topic for version in versions for topic in STORES[self._options.kind][version - 1]
         }
-        ends = self._cluster.facts(topics).end_offsets
+        ends = self._cluster.end_offsets(topics)
 
         def has_progressed() -> bool:
-            committed = self._cluster.facts(set()).committed
+            committed = self._cluster.committed()
             return all(committed.get(partition, -1) > end for partition, end in ends.items())
 
         self._wait(has_progressed, "a partition is not processed")
