@@ -252,7 +252,7 @@ class ReaderInput:
     def _set_back(self, consumer: Any, message: Message) -> None:
         """Have the position of a partition that has failed where it was.
 
-        Below 2.14 librdkafka's `consume` moves it behind the error, as behind a record.
+        Up to 2.13.0 librdkafka's `consume` moves it behind the error, as behind a record.
         """
         where, given, offset = place_of(message), message.error(), message.offset()
         if offset is None or consumer.position([Position(*where)])[0].offset != offset + 1:

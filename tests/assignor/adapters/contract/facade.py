@@ -299,15 +299,15 @@ class FacadeAutomatic(FacadePolled):
 
 
 class OlderTasks(FacadeTasks):
-    """`run_tasks` with confluent-kafka below 2.14."""
+    """`run_tasks` with confluent-kafka up to 2.13.0."""
 
-    release = (2, 13)
+    release = (2, 13, 0)
 
 
 class OlderPositions(FacadePositions):
-    """The facade below 2.14."""
+    """The facade up to 2.13.0."""
 
-    release = (2, 13)
+    release = (2, 13, 0)
 
 
 LOOPS |= {
