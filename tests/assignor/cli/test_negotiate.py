@@ -212,7 +212,10 @@ def test_a_native_member_that_writes_2_is_pinned_and_keeps_its_pin():
         (["--members", "11/11,"], "member 2 is ''"),
         (["--members", "-1/3"], "write used/supported"),
         (["--members", "1²/13"], "write used/supported"),
-        (["--members", "11/11", "--release", "2.3.9"], "the newest patch of 2.3 recorded here is 2.3.1"),
+        (
+            ["--members", "11/11", "--release", "2.3.9"],
+            "the newest patch of 2.3 recorded here is 2.3.1",
+        ),
         (["--members", "11/11", "--rounds", "2", "--until-settled"], "exclude each other"),
     ],
 )
